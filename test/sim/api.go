@@ -208,26 +208,6 @@ func (a api) Release(context.Context, string, string, json.RawMessage) (bool, er
 	return false, errNoBundles
 }
 
-// CreateItem implements dispatcher.Cluster.
-func (a api) CreateItem(context.Context, bundle.Identity, json.RawMessage) (string, error) {
-	return "", errNoBundles
-}
-
-// GetItem implements dispatcher.Cluster.
-func (a api) GetItem(context.Context, bundle.Identity) (*dispatcher.Wrapped, error) {
-	return nil, errNoBundles
-}
-
-// DeleteItem implements dispatcher.Cluster.
-func (a api) DeleteItem(context.Context, bundle.Identity, string) (bool, error) {
-	return false, errNoBundles
-}
-
-// Labelled implements dispatcher.Cluster: no nodes are asked for here.
-func (a api) Labelled(context.Context, string, string, string, workload.ID) ([]dispatcher.Wrapped, error) {
-	return nil, nil
-}
-
 // Allowed implements dispatcher.Cluster.
 func (a api) Allowed(context.Context, workload.Identity, bundle.Identity) (string, error) {
 	return "", errNoBundles

@@ -95,14 +95,21 @@ const (
 	BugDeaf Bug = "the silence of a cluster before a term is forgotten"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
+	// BugForgottenRequest: for which gangs nodes are asked for is known to the leader only.
+	BugForgottenRequest Bug = "requests for nodes are forgotten at a take-over"
+	// BugUnlabelled: the dispatcher does not find the requests that it has made.
+	BugUnlabelled Bug = "requests for nodes are not found by their labels"
 )
 
 // asTold is a record as a term reads it, with BugUnstoredNominations without nominations.
 func (l *ledger) asTold(r workload.Record) workload.Record {
-	if l.w.Bug != BugUnstoredNominations {
-		return r
+	switch l.w.Bug {
+	case BugUnstoredNominations:
+		return withoutNomination(r)
+	case BugForgottenRequest:
+		return withoutRequest(r)
 	}
-	return withoutNomination(r)
+	return r
 }
 
 func (l *ledger) allAsTold(c state.Changes) state.Changes {
@@ -131,5 +138,5 @@ func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
-		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf}
+		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled}
 }

@@ -54,6 +54,8 @@ func plantedBugs() map[Bug]found {
 		BugBare:                {1002, "G1"},
 		BugLeaseEnds:           {0, "G3"},
 		BugDeaf:                {0, "G1"},
+		BugForgottenRequest:    {6000, "G8"},
+		BugUnlabelled:          {6000, "G3"},
 	}
 }
 

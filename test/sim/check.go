@@ -148,6 +148,7 @@ func (c *checker) committed(changes state.Changes, kept func(workload.ID) bool) 
 		}
 	}
 	c.checkOrder(changes, kept)
+	c.checkScaled(changes)
 	c.checkOperated(changes)
 }
 
@@ -175,7 +176,7 @@ func (c *checker) checkFreed(id workload.ID) {
 }
 
 // checkOrder: in a strict queue no gang passes one that waits and may start, unless
-// others were evicted for it. One that is held does not stop its queue. Who waits and is kept out of decisions, because the
+// others were evicted for it. One that is held or waits for nodes does not stop its queue. Who waits and is kept out of decisions, because the
 // database refused what was decided of it, does not stop its queue.
 func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool) {
 	for _, reserved := range changes.Reserved {
@@ -184,7 +185,7 @@ func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool)
 			continue
 		}
 		for _, y := range c.w.disk.inOrder() {
-			if y.Queue == x.Queue && y.Phase == workload.Queued && y.Hold == nil && !waitsForRemoval(y.Record) && comesBefore(y, x) && !y.NotBefore.After(x.Times.Admitted) &&
+			if y.Queue == x.Queue && y.Phase == workload.Queued && y.Hold == nil && !waitsForRemoval(y.Record) && !asksForNodes(y.Record) && comesBefore(y, x) && !y.NotBefore.After(x.Times.Admitted) &&
 				!(c.w.disk.blamed[y.ID] && kept(y.ID)) {
 				c.w.breach("G6", "%s was admitted past %s, which waits before it in a strict queue", c.w.submits.nameOf(x.ID), c.w.submits.nameOf(y.ID))
 			}

@@ -90,6 +90,11 @@ func (c *checker) left() string {
 	for _, key := range sortedKeys(w.cluster.objects) {
 		left = append(left, "object "+key)
 	}
+	if w.scaled() {
+		for _, key := range sortedKeys(w.cluster.scaler.items) {
+			left = append(left, key)
+		}
+	}
 	for _, p := range w.cluster.podsOf(func(p *pod) bool { return p.workload != "" }) {
 		left = append(left, "pod "+p.name)
 	}
@@ -122,6 +127,9 @@ func (c *checker) unpublishedEnds() (left []string) {
 // clean reports whether nothing is held, running or still to be published: G5.
 func (c *checker) clean() bool {
 	w := c.w
+	if w.scaled() && len(w.cluster.scaler.items) > 0 {
+		return false
+	}
 	return len(w.disk.live) == 0 && len(w.cluster.objects) == 0 && len(w.disk.outbox) == 0 &&
 		len(w.cluster.podsOf(func(p *pod) bool { return p.workload != "" })) == 0 && len(c.unpublishedEnds()) == 0 &&
 		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.dead })

@@ -32,6 +32,9 @@ const firstOfClasses = 1000
 // refuses workloads is not restored to an older state. In neither case is what was submitted
 // known for sure, so that submissions with the ids of others are not drawn.
 func (w *World) is(c class) bool {
+	if w.scaled() && (c == classOlder || c == classRefused) { // requests of lost time may be there
+		return false
+	}
 	if (c == classOlder || c == classRepeated) && w.is(classRefused) || c == classRepeated && w.is(classOlder) {
 		return false
 	}

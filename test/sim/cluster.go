@@ -31,6 +31,7 @@ type cluster struct {
 	lurking   []lurker
 	forged    map[workload.ID][]*pod // in the namespace of the gang whose labels they have
 	quota     *podQuota              // nil for none
+	scaler    *autoscaler            // nil for none
 }
 
 type node struct {
@@ -66,7 +67,11 @@ type pod struct {
 
 func newCluster(w *World) *cluster {
 	c := &cluster{w: w, nodes: map[string]*node{}, objects: map[string]*object{}, pods: map[string]*pod{}, leases: map[string]*leaseObject{}, forged: map[workload.ID][]*pod{}}
-	for i := range 5 {
+	first := 5
+	if w.scaled() {
+		first, c.scaler = 1, newAutoscaler(c)
+	}
+	for i := range first {
 		c.addNode(fmt.Sprintf("node-%d", i))
 	}
 	return c

@@ -30,22 +30,23 @@ type ledger struct {
 	era     int    // counts how often it was restored to an older state
 	beat    time.Time
 
-	version   int64
-	lastOrder int64
-	live      map[workload.ID]*row
-	archive   map[workload.ID]workload.Record
-	nodes     map[admission.NodeKey]state.NodeRow
-	history   []historyRow
-	outbox    []simhooks.Outgoing
-	seq       int64
-	marks     map[string]simhooks.Watermark
-	commits   []touched
-	queues    []state.Queue
-	policy    quota.Config
-	bounds    map[usageKey]int64         // of the quota ledger
-	past      map[string]quota.PastUsage // of queues, by name
-	rules     policy                     // of a ruled seed, as stored
-	first     policy                     // that it began with
+	version     int64
+	lastOrder   int64
+	live        map[workload.ID]*row
+	archive     map[workload.ID]workload.Record
+	nodes       map[admission.NodeKey]state.NodeRow
+	history     []historyRow
+	outbox      []simhooks.Outgoing
+	seq         int64
+	marks       map[string]simhooks.Watermark
+	commits     []touched
+	queues      []state.Queue
+	policy      quota.Config
+	bounds      map[usageKey]int64         // of the quota ledger
+	past        map[string]quota.PastUsage // of queues, by name
+	rules       policy                     // of a ruled seed, as stored
+	first       policy                     // that it began with
+	scaledQuota map[string]int64           // of the queues of a scaled seed
 	// holds are the reservations, pending what they become by the commit that the
 	// guards have just let pass.
 	holds, pending map[workload.ID][]hold

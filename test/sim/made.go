@@ -29,6 +29,9 @@ const (
 	madeMoved          = "workloads that operators move to another queue"
 	madeCancelledEarly = "gangs that were cancelled before their submissions came"
 	madeRepeated       = "refusals of submissions with the id of another"
+	madeAsked          = "requests for nodes"
+	madeProvisioned    = "requests for nodes that are provisioned"
+	madeScaledDown     = "idle nodes that an autoscaler takes away"
 	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )
 

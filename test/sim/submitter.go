@@ -64,6 +64,9 @@ func newSubmitter(w *World) *submitter {
 	if w.tight() {
 		w.disk.govern(largest)
 	}
+	if w.scaled() {
+		w.disk.scale(largest)
+	}
 	if w.lends() {
 		s.addLate()
 	}
