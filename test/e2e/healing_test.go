@@ -121,7 +121,7 @@ func TestAGangThatCannotBecomeReadyFailsInTheEnd(t *testing.T) {
 	w.nothingOf(id)
 }
 
-// A place that a foreign pod takes before the gang has started is replaced; the
+// A place that an unmanaged pod takes before the gang has started is replaced; the
 // gang starts in its first attempt, whole.
 func TestAPlaceTakenByOthersBeforeTheStart(t *testing.T) {
 	t.Parallel()

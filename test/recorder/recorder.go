@@ -69,7 +69,7 @@ type Recorder struct {
 // pod is what matters of a pod.
 type pod struct {
 	name, node, pinned       string
-	gang, set                string // empty on foreign pods
+	gang, set                string // empty on unmanaged pods
 	requests                 amounts
 	ended, running, homeless bool
 	deleting                 bool

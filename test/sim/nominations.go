@@ -109,7 +109,7 @@ func (l *ledger) gpus() (sum int64) {
 }
 
 // calmNodes reports whether all nodes are as they are to gangs alone. Where one is
-// gone, not ready, or used by foreign pods, a nomination may hold places that cannot be
+// gone, not ready, or used by unmanaged pods, a nomination may hold places that cannot be
 // had now, and others may take what is free elsewhere.
 func (c *checker) calmNodes() bool {
 	for _, n := range c.w.disk.nodes {

@@ -81,7 +81,7 @@ func (c *cluster) strikeNode(f TimedFault) string {
 	return fmt.Sprintf("%s for %s", name, f.For)
 }
 
-// intrude binds a foreign pod where there is room now, reserved or not.
+// intrude binds an unmanaged pod where there is room now, reserved or not.
 func (c *cluster) intrude(f TimedFault) string {
 	names := slices.Sorted(maps.Keys(c.nodes))
 	name := names[f.Pick%uint64(len(names))]

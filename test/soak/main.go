@@ -1,5 +1,5 @@
 // Command soak runs Muster under churn and checks its promises from outside:
-// gangs come and end, foreign pods take room, nodes break, go and come, pods and
+// gangs come and end, unmanaged pods take room, nodes break, go and come, pods and
 // objects are deleted by hand. It ends with figures, and with an error if a
 // promise was broken.
 package main

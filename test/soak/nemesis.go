@@ -23,7 +23,7 @@ type nemesis struct {
 	*soak
 	random *rand.Rand
 	deeds  map[string]int
-	next   int             // numbers foreign pods
+	next   int             // numbers unmanaged pods
 	broken map[string]bool // nodes, by what undoes it
 	gone   map[string]bool
 }

@@ -1,7 +1,7 @@
 // Package store is the ledger in Postgres: reading the state that a leader starts from, and
 // writing the changes of one batch in one transaction.
 //
-//	standby: Load, Next --> Lead: lock, next epoch --> Prepare: one transaction, which compares
+//	standby: Load, Next --> Lead: lock, new epoch --> Prepare: one transaction, which compares
 //	                                                   the epoch and has rows, reservations,
 //	                                                   history, outbox, decision log
 //
