@@ -90,7 +90,7 @@ func (w *world) lanePool(command string, lane int, flags ...string) {
 	}
 }
 
-// faultyRound has so many gangs ask for nodes, run and end.
+// faultyRound has a number of gangs ask for nodes, run and end.
 func (w *world) faultyRound(seen *recorder.Requests, random *rand.Rand, round, gangs int) {
 	w.t.Helper()
 	faults := []int{nothingFails, requestFails, stockPartial, nodeLost + round%2}

@@ -11,7 +11,7 @@ import (
 // urgentPriority is above the priority of all jobs of a log.
 const urgentPriority = 1000
 
-// Urgent returns the jobs with so many percent of them urgent: these have a higher priority.
+// Urgent returns the jobs with the given percentage of them urgent: these have a higher priority.
 // Which ones depends on their ids alone.
 func Urgent(jobs []Job, percent int) []Job {
 	marked := slices.Clone(jobs)
