@@ -181,7 +181,7 @@ func (c *checker) checkFreed(id workload.ID) {
 func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool) {
 	for _, reserved := range changes.Reserved {
 		x := c.w.disk.live[reserved.Workload]
-		if x == nil || x.Queue != "strict" || c.nominated[x.ID] {
+		if x == nil || x.Queue != "strict" || c.nominated[x.ID] || asksForNodes(c.was[x.ID]) { // it asked when those before it could not
 			continue
 		}
 		for _, y := range c.w.disk.inOrder() {
