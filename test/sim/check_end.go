@@ -91,9 +91,7 @@ func (c *checker) left() string {
 		left = append(left, "object "+key)
 	}
 	if w.scaled() {
-		for _, key := range sortedKeys(w.cluster.scaler.items) {
-			left = append(left, key)
-		}
+		left = append(left, sortedKeys(w.cluster.scaler.items)...)
 	}
 	for _, p := range w.cluster.podsOf(func(p *pod) bool { return p.workload != "" }) {
 		left = append(left, "pod "+p.name)
