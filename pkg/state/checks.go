@@ -56,10 +56,16 @@ func (l *lifecycle) askChecks(e *entry, c admission.ToCheck, now time.Time) {
 	l.explainChecks(e, now)
 }
 
-// nextNumber returns a number for what is asked, which was never used for the workload: not
-// in a past either that the ledger has forgotten. No epoch comes twice, and none is reached
-// by counting in an earlier one, because epochs are times in microseconds.
-func (l *lifecycle) nextNumber(last int) int { return max(last+1, int(l.epoch)) }
+// nextNumber returns a number for what is asked, which was never used for the workload. Numbers
+// count from 1, as Kueue's do. In a term that found the ledger older than the streams they
+// begin with its epoch, because the ledger may have forgotten some. No epoch comes twice, and
+// none is reached by counting, because epochs are times in microseconds.
+func (l *lifecycle) nextNumber(last int) int {
+	if l.restored {
+		return max(last+1, int(l.epoch))
+	}
+	return last + 1
+}
 
 // explainChecks says whom a workload waits for.
 func (l *lifecycle) explainChecks(e *entry, now time.Time) {

@@ -18,7 +18,8 @@ type lifecycle struct {
 	removals  removals
 
 	epoch    int64
-	messages int // numbers the messages of the term
+	restored bool // the term found the ledger older than the streams, or replaced
+	messages int  // numbers the messages of the term
 	// maxEvent is the size of the largest event that can be sent, in bytes.
 	maxEvent  int64
 	lastOrder int64               // of submission; commands have another order, see commandOrder

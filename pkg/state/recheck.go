@@ -18,9 +18,6 @@ func (l *lifecycle) withdrawChecks(e *entry, why string, now time.Time) {
 	l.closeChecks(e, why, now)
 }
 
-// PutToChecks reports whether a workload has a standing request to AdmissionChecks.
-func (l *lifecycle) PutToChecks() bool { return len(l.checked) > 0 }
-
 // checkedInOrder lists the workloads with a standing request, by submission.
 func (l *lifecycle) checkedInOrder() []*entry {
 	return inOrder(l.checked, func(*entry) bool { return true })

@@ -17,7 +17,8 @@ type Ahead struct {
 	LastRecords []workload.Record `json:"told,omitempty"`
 	// Lost are those of them that were published as queued and are nowhere any more.
 	Lost []workload.Record `json:"lost,omitempty"`
-	// AskAgain: AdmissionChecks are asked again. What they answered may be lost.
+	// AskAgain: the database was replaced. AdmissionChecks are asked again, because what they
+	// answered may be lost.
 	AskAgain bool `json:"askAgain,omitempty"`
 }
 
@@ -33,8 +34,10 @@ func (s *State) Has(id workload.ID) bool { return s.live.Get(id) != nil }
 //   - an end that was published counts, because it is not to be done twice;
 //   - what was admitted and is not is removed, and may be admitted again once that
 //     is seen gone; the number of an attempt that was published is not used again;
-//   - of everything else the present state is published again.
+//   - of everything else the present state is published again;
+//   - numbers of requests that the ledger has forgotten are not used again.
 func (s *State) Ahead(a Ahead, now time.Time) {
+	s.recovery.restored = true
 	for _, published := range a.LastRecords {
 		switch e := s.live.Get(published.ID); {
 		case e == nil:
@@ -65,6 +68,7 @@ func (s *State) Ahead(a Ahead, now time.Time) {
 	}
 	for _, published := range a.LastRecords {
 		s.recovery.skipAttempts(published, now)
+		s.recovery.skipNumbers(published)
 	}
 	if a.AskAgain {
 		s.recovery.askChecksAgain(a.LastRecords, now)
@@ -99,6 +103,33 @@ func (r *recovery) askChecksAgain(published []workload.Record, now time.Time) {
 // recovery brings dispatchers and readers back to the ledger after that was restored to a
 // state older than what was published from it.
 type recovery struct{ *lifecycle }
+
+// skipNumbers passes over the numbers by which events say that the workload was asked about,
+// also for the terms to come.
+func (r *recovery) skipNumbers(published workload.Record) {
+	e := r.live.Get(published.ID)
+	if e == nil || published.Provisioning == nil {
+		return
+	}
+	known := workload.Provisioning{}
+	if e.Provisioning != nil {
+		known = *e.Provisioning
+	}
+	next := known
+	if !known.Open {
+		next.Number = max(known.Number, published.Provisioning.Number)
+	}
+	if asked := published.Provisioning.Checks; asked != nil && (known.Checks == nil || !known.Checks.Asked && known.Checks.Number < asked.Number) {
+		checks := workload.Checks{Number: asked.Number}
+		if known.Checks != nil {
+			checks.Retries = known.Checks.Retries
+		}
+		next.Checks = &checks
+	}
+	if next.Number != known.Number || next.Checks != known.Checks {
+		e.Provisioning, r.changed.workloads[e.ID] = &next, e
+	}
+}
 
 // skipAttempts passes over the attempts that events have named: what was published of
 // them must not change. There may be no command of them, because events and commands are

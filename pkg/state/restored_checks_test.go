@@ -20,7 +20,7 @@ func (s *stage) restore(ahead Ahead) {
 	s.Helper()
 	s.State.epoch = laterEpoch - 1
 	s.replaceLeader(func() {
-		ahead.AskAgain = s.PutToChecks()
+		ahead.AskAgain = true
 		s.Ahead(ahead, s.now)
 	})
 }
@@ -50,6 +50,23 @@ func TestNumbersOfTheLostTimeAreNotUsedAgain(t *testing.T) {
 		a.gang().Provisioning = nil
 		a.restore(Ahead{})
 		a.wantSent(fmt.Sprintf("provision %s%d", strings.TrimSuffix(requestOne, "1"), laterEpoch))
+	})
+}
+
+// Numbers that only events have are kept as used, for a later term that asks the gang first.
+func TestNumbersOfEventsAreKeptAsUsed(t *testing.T) {
+	t.Parallel()
+	c := newChecking(t)
+	c.said()
+	published := c.gang().Record
+	asked := *published.Provisioning
+	published.Provisioning = &asked
+	c.setChecks(nil) // as it was before
+	c.replaceLeader(func() {
+		c.Ahead(Ahead{LastRecords: []workload.Record{published}, AskAgain: true}, c.now)
+		if got := c.gang().checks(); got == nil || got.Number != asked.Checks.Number || got.Asked {
+			t.Errorf("the checks are %+v, want number %d as used and nothing asked", got, asked.Checks.Number)
+		}
 	})
 }
 

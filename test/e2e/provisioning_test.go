@@ -24,10 +24,10 @@ func TestSeedsRayJobAsksForNodes(t *testing.T) {
 	created := w.kubectl(job, "create", "-f", "-")
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(created), "rayjob.ray.io/"), " created")
 
-	request := w.asked()
+	request := w.asked(1)
 	w.wantAsked(request, seedClass, map[string]int64{"ray-head": 1})
 	w.refused(request.GetName(), "has room for 0 more nodes")
-	says(t, w.kubectl("", "get", "provisioningrequest"), "NAME +ACCEPTED +PROVISIONED +FAILED +AGE", "rayjob-"+name+"-[0-9a-f]{5}-rayjob-gpu-[0-9]+ +True +False +False")
+	says(t, w.kubectl("", "get", "provisioningrequest"), "NAME +ACCEPTED +PROVISIONED +FAILED +AGE", "rayjob-"+name+"-[0-9a-f]{5}-rayjob-gpu-1 +True +False +False")
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool {
 		status, _, _ := unstructured.NestedString(u.Object, "status", "jobDeploymentStatus")
 		return status == "Suspended" && state(u) == "queued" && strings.Contains(u.GetAnnotations()["muster.dev/reason"], "nodes for 1 of headgroup pods are asked for")
@@ -39,7 +39,7 @@ func TestSeedsRayJobAsksForNodes(t *testing.T) {
 
 	w.setPool("--stock", "9")
 	w.rayObject("rayjobs", name, runs)
-	says(t, w.kubectl("", "get", "provisioningrequest"), "-rayjob-gpu-[0-9]+ +True +True +False")
+	says(t, w.kubectl("", "get", "provisioningrequest"), "-rayjob-gpu-1 +True +True +False")
 	if nodes := w.poolNodes(); nodes != 1 {
 		t.Errorf("the pool has %d nodes, want 1", nodes)
 	}
@@ -57,7 +57,7 @@ func TestAGangAsksForTheMissingPodsOnly(t *testing.T) {
 	w.pool(w.ownClass(), "--stock", "1")
 	w.asksForNodes(w.ownClass(), "")
 	id := w.publish("user-queue", "", []byte(stack.RayCluster("three", 3, 1)))
-	request := w.asked()
+	request := w.asked(1)
 	w.wantAsked(request, w.ownClass(), map[string]int64{"ray-worker": 2})
 	w.refused(request.GetName(), "has room for 1 more nodes, and the request needs 2")
 	w.waits(id, workload.ReasonProvisioning)
@@ -87,7 +87,7 @@ func TestARequestThatFailsIsRepeatedUpToTheLimit(t *testing.T) {
 	seen := w.watchRequests()
 	id := w.publish("user-queue", "", []byte(stack.RayCluster("fails", 1, 1)))
 	why := w.waits(id, workload.ReasonBackoff)
-	says(t, why.Message, "nodes are not asked for again before", "-rayjob-gpu-[0-9]+: Failed: pool .* was told to fail")
+	says(t, why.Message, "nodes are not asked for again before", "-rayjob-gpu-1: Failed: pool .* was told to fail")
 	says(t, w.reaches(id, workload.Failed).Reason.Message, "the nodes were asked for 2 times", "-rayjob-gpu-2: Failed")
 	w.nothingAsked()
 	w.nothingOf(id)
@@ -107,11 +107,11 @@ func TestARequestThatIsCancelledOrDeletedLeavesNothing(t *testing.T) {
 	w.pool(w.ownClass(), "--stock", "0")
 	w.asksForNodes(w.ownClass(), `,"retryStrategy":{"backoffBaseSeconds":1}`)
 	id := w.publish("user-queue", "", []byte(stack.RayCluster("waits", 1, 1)))
-	first := w.asked()
+	first := w.asked(1)
 	w.refused(first.GetName(), "has room for 0 more nodes")
 	w.kubectl("", "delete", "provisioningrequest", first.GetName())
 	says(t, w.waits(id, workload.ReasonBackoff).Message, "it was deleted, not by Muster")
-	w.asked(first.GetName())
+	w.asked(2)
 	w.cancel(id)
 	w.reaches(id, workload.Cancelled)
 	w.nothingAsked()
@@ -140,7 +140,7 @@ func TestARequestOutlivesTheServices(t *testing.T) {
 		id = w.publish("user-queue", "", []byte(stack.RayCluster("outlives", 2, 1)))
 		w.waits(id, workload.ReasonProvisioning)
 	})
-	request := w.asked()
+	request := w.asked(1)
 	w.refused(request.GetName(), "has room for 0 more nodes")
 	restart(stack.QueueManager, func() {})
 	restart(stack.Dispatcher, func() {

@@ -88,15 +88,14 @@ func (w *world) requests() map[string]*unstructured.Unstructured {
 	return found
 }
 
-// asked waits until there is exactly one request, none of those that were named before, and
-// returns it.
-func (w *world) asked(others ...string) *unstructured.Unstructured {
+// asked waits until there is exactly one request, with the number, and returns it.
+func (w *world) asked(number int) *unstructured.Unstructured {
 	w.t.Helper()
 	var found *unstructured.Unstructured
-	w.until(fmt.Sprintf("a request is there, and not %q", others), func() bool {
+	w.until(fmt.Sprintf("request %d is there", number), func() bool {
 		all := w.requests()
 		names := slices.Collect(maps.Keys(all))
-		if len(names) != 1 || slices.Contains(others, names[0]) || !strings.Contains(names[0], "-rayjob-gpu-") {
+		if len(names) != 1 || !strings.HasSuffix(names[0], fmt.Sprintf("-rayjob-gpu-%d", number)) {
 			return false
 		}
 		found = all[names[0]]

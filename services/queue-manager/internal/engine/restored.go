@@ -133,10 +133,7 @@ func (r Recovery) restore(ahead state.Ahead) error {
 		}
 		ahead.Commands = ahead.Commands[recoverBatch:]
 	}
-	ahead.AskAgain = r.Step.State.PutToChecks()
-	if ahead.Empty() && !ahead.AskAgain {
-		return nil
-	}
+	ahead.AskAgain = true
 	return r.apply(ahead)
 }
 
