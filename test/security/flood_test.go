@@ -298,7 +298,7 @@ func (r *rivals) writes() int {
 func (r *rivals) storm(pace time.Duration, again func(ctx context.Context, i int) error) (stop func() float64) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	var done atomic.Int64
-	stopped, began := make(chan float64, 1), time.Now()
+	stopped, began, first := make(chan float64, 1), time.Now(), make(chan struct{}, 1)
 	go func() {
 		var group errgroup.Group
 		group.SetLimit(atOnce)
@@ -308,7 +308,9 @@ func (r *rivals) storm(pace time.Duration, again func(ctx context.Context, i int
 			group.Go(func() error {
 				switch err := again(ctx, i); {
 				case err == nil:
-					done.Add(1)
+					if done.Add(1) == 1 {
+						first <- struct{}{}
+					}
 				case ctx.Err() != nil, busy(err), apierrors.IsConflict(err): // with another round of the storm
 				default:
 					r.t.Errorf("round %d of the storm: %v", i, err)
@@ -324,6 +326,10 @@ func (r *rivals) storm(pace time.Duration, again func(ctx context.Context, i int
 			}
 		}
 	}()
+	select {
+	case <-first:
+	case <-time.After(stormMost):
+	}
 	return func() float64 { cancel(); return <-stopped }
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -202,7 +203,7 @@ func waitsForRemoval(r workload.Record) bool {
 // stored looks at a message that NATS has taken: on the subject of a workload's
 // command an older one never comes last.
 func (c *checker) stored(stream string, m bus.Delivery) {
-	if stream == bus.CapacityStream {
+	if stream == bus.CapacityStream && strings.HasPrefix(m.Subject, "muster.capacity."+clusterName+".") {
 		c.reported, c.reportLost = m.Stored, false
 	}
 	if stream != bus.DispatchStream {

@@ -14,11 +14,11 @@ const nodes = `nodes:
 waiting: [{name: a, pods: [{name: workers, requests: {cpu: 1}}]}]
 `
 
-const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, AdmissionCheck, CheckRetry, CheckRejected, Preempted, Shrunk, Drained, Requeued, BehindHead, Reserved, Unknown, Pending, NoNodes, Starting, NodeLost, PlaceLost, " +
+const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, AdmissionCheck, CheckRetry, CheckRejected, Preempted, Shrunk, Drained, Requeued, BehindHead, Reserved, Unknown, Pending, NoNodes, Starting, NodeLost, ClusterLost, PlaceLost, " +
 	"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 
 const fields = "name, start, nodeGrace, podsGo, nodes, queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, " +
-	"admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, fairSharing, admissionFairSharing, pastUse, running, waiting, steps"
+	"admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing, pastUse, running, waiting, steps"
 
 const events = "say, submit, end, fail, cancel, gone, losePod, addNodes, removeNodes, cordon, uncordon, notReady, ready, pass, expect"
 
