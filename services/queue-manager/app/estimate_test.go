@@ -14,7 +14,7 @@ import (
 // Nothing tells when one is made.
 func (w *world) estimate(id workload.ID, what string, wanted func(*workload.Estimate) bool) *workload.Estimate {
 	w.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(3 * patience)
 	for {
 		answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{ID: id})
 		if err == nil && len(answer.Workloads) == 1 && answer.Workloads[0].Estimate != nil && wanted(answer.Workloads[0].Estimate) {
@@ -22,7 +22,7 @@ func (w *world) estimate(id workload.ID, what string, wanted func(*workload.Esti
 		}
 		select {
 		case <-deadline:
-			w.t.Fatalf("not within %s: %s has an estimate %s; workloads: %s", patience, id, what, w.dump())
+			w.t.Fatalf("not within %s: %s has an estimate %s; workloads: %s", 3*patience, id, what, w.dump())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
