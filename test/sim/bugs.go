@@ -93,6 +93,11 @@ const (
 	BugLeaseEnds Bug = "a failed request for a Lease ends the process"
 	// BugDeaf: a term does not know when what it reads was reported.
 	BugDeaf Bug = "the silence of a cluster before a term is forgotten"
+	// BugUnasked: what operators asked in time that a restored database has lost is not asked
+	// again.
+	BugUnasked Bug = "what was asked in lost time is not asked again"
+	// BugDropped: a message that NATS has no room for counts as sent.
+	BugDropped Bug = "a message that a full disk refuses counts as sent"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 	// BugForgottenRequest: for which gangs nodes are asked for is known to the leader only.
@@ -138,5 +143,6 @@ func Bugs() []Bug {
 	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
-		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled}
+		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled,
+		BugUnasked, BugDropped}
 }

@@ -20,9 +20,10 @@ const (
 	// classRepeated: submitters repeat what was refused.
 	classRepeated class = 21
 	classBare     class = 22 // streams lose their files
+	classFull     class = 23 // the disk of NATS is full
 )
 
-var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated, classRepeated, classBare}
+var classes = []class{classAway, classRefused, classHostile, classOlder, classEarly, classOperated, classRepeated, classBare, classFull}
 
 // firstOfClasses is the first seed that may be of a class: the worlds of those
 // before it are as they were.

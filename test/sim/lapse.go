@@ -92,6 +92,11 @@ func (l *ledger) records() map[workload.ID]bool {
 // forgotten earlier was lost with the time that went first, and what NATS has lost since
 // then stays excused.
 func (l *ledger) relapse(losses int, knew map[workload.ID]bool) {
+	if l.lapse.came { // what was lost then may be lost still
+		for _, each := range l.w.submits.all {
+			each.excuseEffects()
+		}
+	}
 	l.lapse.came, l.lapse.resumed, l.lapse.losses = true, time.Time{}, losses
 	if l.lapse.forgotten == nil {
 		l.lapse.forgotten = map[workload.ID]int{}
@@ -175,6 +180,7 @@ func (c *checker) overdueLapse() {
 			w.breach("G3", "%s was reported as queued, and is neither in the ledger, which was restored to an older state, nor named", each.name)
 		}
 	}
+	c.overdueEffects()
 	if l.settled() {
 		c.checkAdmitted()
 	}

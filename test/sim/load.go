@@ -69,13 +69,14 @@ type submission struct {
 	run         time.Duration
 	until       time.Duration // since the begin: it is cancelled then, whether it runs or not; zero for run
 	final       workload.Phase
-	why         bool           // an event reported that it is not stored
-	excused     bool           // a user deleted its object: it may have been created again
-	early       time.Time      // when it was cancelled before it was submitted; zero for not
-	earlyLosses int            // how often NATS had lost messages then
-	came        time.Time      // since when it is seen in the ledger, of one that was cancelled early
-	asked       map[Fault]bool // what operators have asked of it
-	resumed     bool           // an operator has asked for the end of its hold
+	why         bool              // an event reported that it is not stored
+	excused     bool              // a user deleted its object: it may have been created again
+	early       time.Time         // when it was cancelled before it was submitted; zero for not
+	earlyLosses int               // how often NATS had lost messages then
+	came        time.Time         // since when it is seen in the ledger, of one that was cancelled early
+	asked       map[Fault]bool    // what operators have asked of it
+	effects     map[Fault]*effect // of what operators have asked
+	resumed     bool              // an operator has asked for the end of its hold
 	// doubtful: its end was published, and both the database and NATS have lost it. It may be
 	// queued again, and then has to be cancelled again.
 	doubtful bool

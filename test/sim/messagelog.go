@@ -74,7 +74,12 @@ type messageLog struct{ c *connection }
 
 // Since implements the engine's SubmissionLog.
 func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error {
-	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, func(d bus.Delivery) error { return each(d.Original()) })
+	return m.c.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, func(d bus.Delivery) error {
+		if m.c.w.Bug == BugUnasked && isRequest(d) {
+			return nil
+		}
+		return each(d.Original())
+	})
 }
 
 // Answered implements the engine's SubmissionLog.
@@ -89,6 +94,9 @@ func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) 
 // StoreDeadLetter implements the engine's DeadLetters.
 func (m messageLog) StoreDeadLetter(_ context.Context, d bus.Delivery, _ string) error {
 	return m.c.w.call(natsServer, "StoreDeadLetter", func() error {
+		if m.c.w.net.isFull() {
+			return errFull
+		}
 		m.c.w.net.dead = append(m.c.w.net.dead, d)
 		return nil
 	})

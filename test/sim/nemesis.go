@@ -63,6 +63,7 @@ const (
 	CancelEarly  Fault = "a cancellation comes before its submission"
 	QueueHeld    Fault = "a queue is held"
 	Bare         Fault = "a stream loses its files"
+	Full         Fault = "the disk of NATS is full"
 	Repeated     Fault = "a refused submission comes again"
 )
 
@@ -202,6 +203,9 @@ func (n *nemesis) ofClasses() (timed []TimedFault) {
 	}
 	if n.w.is(classBare) {
 		timed = append(timed, drawBare(n.w)...)
+	}
+	if n.w.is(classFull) {
+		timed = append(timed, drawFull(n.w)...)
 	}
 	return timed
 }

@@ -50,6 +50,8 @@ func (n *nemesis) strike(f TimedFault) {
 		what = w.submits.cancelEarly(f)
 	case Bare:
 		what = w.net.lay(f.Pick)
+	case Full:
+		what = w.net.fill(f)
 	case Repeated:
 		what = w.submits.repeat(f)
 	case Held, Requeued, Ranked, MovedOver:

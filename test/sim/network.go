@@ -31,6 +31,7 @@ type network struct {
 	heard   []*listener
 	losses  int            // how often it has lost messages
 	dead    []bus.Delivery // the dead letters, as they were
+	full    time.Time      // until when its disk is
 	// clustered: whether it has a message is looked at before what that is to follow,
 	// as servers do that have others; one alone does it the other way around.
 	clustered bool

@@ -19,6 +19,7 @@ import (
 func (s *submission) begin() {
 	s.announced, s.heard, s.ended, s.stored, s.running, s.final = false, false, false, -1, time.Time{}, ""
 	s.excused = true // its attempts are counted from the first one again
+	s.excuseEffects()
 }
 
 // reach notes, for the process that runs, that the ledger has a commit.
@@ -86,6 +87,9 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 	found, err := simhooks.FindAhead(ctx, l, c)
 	if err != nil {
 		return nil, false
+	}
+	if t.w.Bug == BugUnasked {
+		l.withoutRequests(found)
 	}
 	for i := range found.LastEvents {
 		found.LastEvents[i].Holding = found.LastEvents[i].Holding && t.w.Bug != BugBeside

@@ -27,6 +27,24 @@ func drawOperated(w *World) (timed []TimedFault) {
 			For: 2*time.Second + time.Duration(random.Int64N(int64(40*time.Second))).Truncate(time.Millisecond),
 		})
 	}
+	return append(timed, drawOperatedInLostTime(w, random)...)
+}
+
+// drawOperatedInLostTime draws what operators do in time that the database loses.
+func drawOperatedInLostTime(w *World, random *rand.Rand) (timed []TimedFault) {
+	if !w.is(classOlder) {
+		return nil
+	}
+	const requests = 4 // in each lost time
+	for _, f := range drawLapses(w) {
+		for range requests {
+			timed = append(timed, TimedFault{
+				At:    f.At + time.Duration(random.Int64N(int64(f.For))).Truncate(time.Millisecond),
+				Fault: []Fault{Held, Ranked, MovedOver, Requeued}[random.IntN(4)], Pick: random.Uint64() >> 12,
+				For: 20*time.Second + time.Duration(random.Int64N(int64(40*time.Second))).Truncate(time.Millisecond),
+			})
+		}
+	}
 	return timed
 }
 
@@ -64,10 +82,12 @@ func (s *submitter) operate(f TimedFault) string {
 		return fmt.Sprintf("%s, attempt %d", each.name, r.Attempt)
 	case Ranked:
 		priority := int32(f.Pick / 64 % 4)
-		s.ask(each, f, &event.WorkloadPriority{Workload: each.id, Priority: priority, By: byOperator}, func(r workload.Record) bool { return r.Priority == priority })
+		each.wants(f.Fault, fmt.Sprintf("given priority %d", priority), func(r workload.Record) bool { return r.Priority == priority })
+		s.ask(each, f, &event.WorkloadPriority{Workload: each.id, Priority: priority, By: byOperator}, each.effects[f.Fault].in)
 		return fmt.Sprintf("%s, priority %d", each.name, priority)
 	default:
 		to := map[string]string{"loose": strictQueue, strictQueue: "loose"}[r.Queue]
+		each.wants(f.Fault, "moved to queue "+to, func(r workload.Record) bool { return r.Queue == to })
 		s.ask(each, f, &event.WorkloadMove{Workload: each.id, Queue: to, By: byOperator}, func(r workload.Record) bool { return r.Queue == to || r.Phase != workload.Queued })
 		return fmt.Sprintf("%s to queue %s", each.name, to)
 	}
@@ -97,6 +117,7 @@ func isUp(r workload.Record) bool {
 // holdWorkload holds a workload for a while. After that the operator resumes it whenever
 // it is found held: a hold may arrive after its end.
 func (s *submitter) holdWorkload(each *submission, f TimedFault) {
+	each.wants(f.Fault, "held", func(r workload.Record) bool { return r.Hold != nil })
 	resumes := false
 	s.ask(each, f, &event.WorkloadHold{Workload: each.id, By: byOperator}, func(r workload.Record) bool {
 		return resumes || r.Hold != nil || r.Phase != workload.Queued
@@ -115,6 +136,9 @@ func (s *submitter) holdWorkload(each *submission, f TimedFault) {
 // requeue has an attempt taken down.
 func (s *submitter) requeue(each *submission, attempt int, f TimedFault) {
 	s.w.check.requeues[attemptKey{each.id, attempt}] = true
+	each.wants(f.Fault, fmt.Sprintf("requeued in attempt %d", attempt), func(r workload.Record) bool {
+		return r.Attempt > attempt || r.Attempt == attempt && (r.Phase == workload.Evicting || r.Phase == workload.Cancelling)
+	})
 	r := &event.WorkloadRequeue{Workload: each.id, Attempt: attempt, By: byOperator}
 	if s.w.Bug == BugAnyAttempt {
 		r.Attempt = 0
@@ -162,7 +186,7 @@ func (c *checker) checkOperated(changes state.Changes) {
 			continue
 		}
 		each := c.w.submits.by[r.ID]
-		if r.Hold != nil || was.Hold != nil && (each == nil || !each.resumed) {
+		if r.Hold != nil || was.Hold != nil && (each == nil || !each.resumed) || each != nil && !each.resumed && c.lostEffect(each, each.effects[Held], r.Record) {
 			c.w.breach("G6", "%s is held and was admitted", c.w.submits.nameOf(r.ID))
 		}
 	}

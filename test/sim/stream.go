@@ -38,6 +38,9 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 	if s.bare {
 		return 0, errBare
 	}
+	if n.isFull() {
+		return 0, errFull
+	}
 	before, known := s.ids[id]
 	again := known && n.w.now.Before(before.until)
 	if again && n.clustered {
@@ -133,7 +136,7 @@ func (n *network) publish(subject, id string, data []byte, holds condition) (bus
 			if fault == DoneButFailed || !w.reaches(m, natsServer) {
 				err = errLost
 			}
-			w.after(w.latency(), func() { reply(answer{sequence, err}) })
+			w.after(w.latency(), func() { reply(answer{sequence, n.heardOf(err)}) })
 		})
 	}
 	return bus.PublishedBy(func(context.Context) (uint64, error) {

@@ -170,6 +170,7 @@ func (s *submitter) look() {
 			case *event.WorkloadChanged:
 				s.heard(p.Record)
 				if each := s.by[p.ID]; each != nil {
+					each.shows(p.Record)
 					each.heard, each.ended = true, each.ended || p.Phase.Final()
 				}
 			case *event.WorkloadRejected:

@@ -58,15 +58,34 @@ func (w *world) dispatched() bool {
 
 var rayJobs = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
 
-// removeTimeout bounds the removal of jobs that may be read.
-const removeTimeout = 30 * time.Second
+const (
+	// removeTimeout bounds the removal of jobs that may be read, on a machine that is busy.
+	removeTimeout = 2 * time.Minute
+	// removeAtOnce is how many of them a request removes.
+	removeAtOnce = 20
+)
 
 // removeJobs removes the finished jobs, so that the next installations do not see ever
 // more of them.
 func (w *world) removeJobs() error {
 	ctx, cancel := context.WithTimeout(w.ctx, removeTimeout)
 	defer cancel()
-	return w.kube.Resource(rayJobs).Namespace(w.access.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	jobs := w.kube.Resource(rayJobs).Namespace(w.access.Namespace)
+	page := metav1.ListOptions{Limit: removeAtOnce}
+	for { // KubeRay may have to see a job before it is gone
+		if err := jobs.DeleteCollection(ctx, metav1.DeleteOptions{}, page); err != nil {
+			return err
+		}
+		left, err := jobs.List(ctx, page)
+		if err != nil || len(left.Items) == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
 }
 
 // anyDispatched waits until an object of the gangs has been created: the fault must

@@ -53,6 +53,7 @@ func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
 // What the streams have and a ledger restored to an older state does not know.
 type (
 	Recovery   = engine.Recovery
+	Found      = relay.Found
 	MessageRef = store.MessageRef
 )
 
