@@ -43,7 +43,7 @@ type object struct {
 	namespace, name, uid string
 	workload             workload.ID
 	attempt              int
-	stamped              bool
+	epoch                int64 // of the command that it was created by, as its annotation says
 	sets                 []workload.PodSet
 	atStart              int // pods that it begins with
 	made                 int // pods that were ever made of it
@@ -114,9 +114,10 @@ func (c *cluster) create(namespace string, manifest json.RawMessage) (uid string
 	}
 	labels := posted.Metadata.Labels
 	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel])
+	epoch, _ := strconv.ParseInt(posted.Metadata.Annotations[kube.EpochKey], 10, 64)
 	o := &object{
 		namespace: namespace, name: posted.Metadata.Name, uid: c.uid(), workload: workload.ID(labels[kube.WorkloadLabel]),
-		attempt: attempt, stamped: posted.Metadata.Annotations[kube.EpochKey] != "", sets: read.PodSets,
+		attempt: attempt, epoch: epoch, sets: read.PodSets,
 	}
 	for _, set := range o.sets {
 		o.atStart += set.AtStart()

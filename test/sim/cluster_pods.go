@@ -23,7 +23,7 @@ func (c *cluster) keepPods(key string, o *object) {
 			o.made++
 			p := &pod{
 				namespace: o.namespace, uid: c.uid(), workload: o.workload, attempt: o.attempt, set: set.Name, owner: o.uid, ownerName: o.name,
-				requests: set.Template.Requests, gated: o.stamped,
+				requests: set.Template.Requests, gated: o.epoch > 0,
 			}
 			p.name = o.name + "-" + p.uid
 			c.pods[p.namespace+"/"+p.name] = p

@@ -68,7 +68,7 @@ func (c *cluster) seenObject(o *object) dispatcher.Object {
 	}
 	return dispatcher.Object{
 		Kind: workload.KindRayCluster, Namespace: o.namespace, Name: o.name, UID: o.uid, Workload: o.workload, Attempt: o.attempt,
-		Stamped: o.stamped, Sizes: sizes, Keeps: sizes, EvictingAt: o.evictingAt,
+		Epoch: o.epoch, Stamped: o.epoch > 0, Sizes: sizes, Keeps: sizes, EvictingAt: o.evictingAt,
 	}
 }
 
