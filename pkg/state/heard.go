@@ -31,10 +31,10 @@ func (h heard) before(part Part, asked time.Time) time.Time {
 	return asked
 }
 
-// hear notes that a part has reported. What is read again at the begin of a term was
-// reported before it: see HeardBefore.
+// hear notes that a part has reported. What is read again, at the begin of a term or in it,
+// was reported before: see HeardBefore.
 func (s *State) hear(cluster, name string, now time.Time) {
-	if s.catchingUp {
+	if s.catchingUp || s.readAgain {
 		return
 	}
 	part := Part{cluster, name}
@@ -44,10 +44,13 @@ func (s *State) hear(cluster, name string, now time.Time) {
 	s.inquiries.heard[part] = now
 }
 
-// HeardBefore notes when NATS stored a report that is read again at the begin of a term, so
-// that the silence of its part begins then and not with the term. NATS has another clock: a
-// time that is still to come counts as now. A zero time is not known, and counts for nothing.
+// HeardBefore comes before each message that is taken in, with the time at which NATS stored
+// it if it is read again, else a zero one. At the begin of a term the silence of its part
+// begins then and not with the term. NATS has another clock: a time that is still to come
+// counts as now. Later in the term, when the connection to NATS was lost, a report that is
+// read again is no sign of life.
 func (s *State) HeardBefore(report event.Payload, stored, now time.Time) {
+	s.readAgain = !s.catchingUp && !stored.IsZero()
 	part, session := reporter(report)
 	if !s.catchingUp || stored.IsZero() || part == (Part{}) || s.replaced(part, session) {
 		return

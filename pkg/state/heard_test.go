@@ -145,6 +145,31 @@ func TestTheTimeOfNATSCountsOnlyAtTheBegin(t *testing.T) {
 	}
 }
 
+// After a reconnection a term reads old reports again, which are no sign of life.
+func TestAReportThatIsReadAgainIsNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 1)
+	s.replaceLeader(func() { s.SetSilentAfter(45 * time.Second) })
+	report := &event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1, Seq: 9}, Nodes: []string{"n0"}}
+	take := func(stored time.Time) {
+		s.HeardBefore(report, stored, s.now)
+		s.Synced(report, s.now)
+	}
+	take(time.Time{})
+	heard := s.now
+	s.step(time.Minute)
+	take(heard)
+	s.step(time.Second)
+	if since := s.admission.Silent("c"); !since.Equal(heard) {
+		t.Errorf("when the report is read again the cluster is silent since %s, want %s", since, heard)
+	}
+	take(time.Time{})
+	s.step(time.Second)
+	if since := s.admission.Silent("c"); !since.IsZero() {
+		t.Errorf("after a report the cluster is silent since %s", since)
+	}
+}
+
 // What a watcher reported that another one has replaced is no sign of life.
 func TestAReplacedWatcherWasNotHeard(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,8 @@ type State struct {
 	// catchingUp: not all that was observed before the term has been applied.
 	catchingUp bool
 	begun      time.Time // when it was
+	// readAgain: the message that is taken in was read before in the term.
+	readAgain bool
 	// silentAfter is the argument of SetSilentAfter.
 	silentAfter time.Duration
 	// lacking has since when gangs are in the Demand whose flavors take turns.

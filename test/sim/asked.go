@@ -15,7 +15,7 @@ type effect struct {
 	what  string
 	in    func(workload.Record) bool // whether the record has it
 	shown bool                       // an event has shown it
-	// excused: NATS may have lost what shows it, or the submission began anew.
+	// excused: NATS may have lost what shows it, or the submission began again.
 	excused bool
 }
 

@@ -47,7 +47,7 @@ func (s *Step) applyMessage(m received, known *state.Known, at time.Time) (live 
 		}
 	}()
 	in := decisionlog.Input{Kind: decisionlog.Event, At: at, Message: m.Data, Known: known, Asked: askedAt(m)}
-	if s.State.CatchingUp() {
+	if again := s.readTo.again(m.Delivery); again || s.State.CatchingUp() {
 		in.Stored = m.Stored.UTC()
 	}
 	s.decisions.Note(in)

@@ -46,6 +46,7 @@ type Step struct {
 	poison    poison
 	ending    endings
 	early     earlyRequests
+	readTo    readTo
 }
 
 // Decision is a batch that has been decided.
