@@ -28,6 +28,9 @@ type Registry struct {
 	Tenants  []Tenant
 }
 
+// AccountsFile is what a directory has for the NATS servers, once a registry is written there.
+const AccountsFile = "accounts.conf"
+
 // The files of a registry have an entry a line.
 const (
 	clustersFile = "clusters"
@@ -56,10 +59,14 @@ func Read(dir string) (r Registry, err error) {
 	return r, nil
 }
 
-// Write stores the registry, makes the keys that are missing, and writes accounts.conf for
-// the NATS servers.
+// Write makes the keys that are missing, writes accounts.conf for the NATS servers, and then
+// stores the registry. After a failure the same change may be made again: the stored registry
+// does not have it yet.
 func (r Registry) Write() error {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	if err := r.writeAccounts(); err != nil {
 		return err
 	}
 	var tenants strings.Builder
@@ -69,9 +76,10 @@ func (r Registry) Write() error {
 	if err := os.WriteFile(filepath.Join(r.dir, tenantsFile), []byte(tenants.String()), 0o644); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, clustersFile), []byte(strings.Join(r.Clusters, "\n")+"\n"), 0o644); err != nil {
-		return err
-	}
+	return os.WriteFile(filepath.Join(r.dir, clustersFile), []byte(strings.Join(r.Clusters, "\n")+"\n"), 0o644)
+}
+
+func (r Registry) writeAccounts() error {
 	all := access.Users(r.Clusters...)
 	for _, t := range r.Tenants {
 		all = append(all, t.User)
@@ -88,7 +96,7 @@ func (r Registry) Write() error {
 	if err := access.WriteConfig(&accounts, all, public); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.dir, "accounts.conf"), accounts.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(r.dir, AccountsFile), accounts.Bytes(), 0o644)
 }
 
 // Add adds clusters and tenants, and prints what that changes. A tenant of a known name gets
