@@ -95,11 +95,11 @@ func operatorOperations() []Operation {
 				{Name: "why", What: "A reason, which those who wait see."},
 				{Name: "drain", What: "With true the workloads of the cluster are evicted, too, and start again in others."},
 			},
-			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 		},
 		{
 			ID: "uncordonCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit workloads in a cordoned or drained cluster again", Operators: true,
-			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
+			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 		},
 		{
 			ID: "reserve", Method: http.MethodPut, Path: "/v1/reservations/{reservation}", Summary: "Reserve nodes for a time, or replace the reservation of that name", Operators: true,

@@ -22,7 +22,7 @@ func (s *Server) joinCluster(w http.ResponseWriter, r *http.Request, caller stri
 	defer cancel()
 	c, err := s.cluster(ctx, described.Name)
 	var missing *failure
-	if err != nil && !errors.As(err, &missing) {
+	if err != nil && !(errors.As(err, &missing) && missing.status == http.StatusNotFound) {
 		return err
 	}
 	change := query.HoldRequest{Join: &described, Resume: c.Cordon != nil && c.Cordon.Left, By: caller}
@@ -44,7 +44,7 @@ func (s *Server) joinCluster(w http.ResponseWriter, r *http.Request, caller stri
 // descriptionOf reads the description of a cluster from the parameters of a request.
 func descriptionOf(name string, parameters url.Values) (quota.Cluster, error) {
 	described := quota.Cluster{Name: name}
-	for _, label := range listed(parameters.Get("label")) {
+	for _, label := range listed(parameters["label"]) {
 		key, value, is := strings.Cut(label, "=")
 		if !is {
 			return described, fail(http.StatusBadRequest, "label %.80q: want a label and its value, such as tier=spot", label)
@@ -55,7 +55,7 @@ func descriptionOf(name string, parameters url.Values) (quota.Cluster, error) {
 		described.Labels[key] = value
 	}
 	prices := map[string]string{}
-	for _, cost := range listed(parameters.Get("cost")) {
+	for _, cost := range listed(parameters["cost"]) {
 		name, price, is := strings.Cut(cost, "=")
 		if !is {
 			return described, fail(http.StatusBadRequest, "cost %.80q: want a resource and its price, such as nvidia.com/gpu=2.5", cost)
@@ -69,16 +69,18 @@ func descriptionOf(name string, parameters url.Values) (quota.Cluster, error) {
 		}
 		described.Cost = cost
 	}
-	described.Queues = listed(parameters.Get("queue"))
+	described.Queues = listed(parameters["queue"])
 	return described, nil
 }
 
-// listed splits a list at its commas; an empty text has no element.
-func listed(text string) []string {
-	if text == "" {
-		return nil
+// listed splits the values of a parameter at their commas; an empty text has no element.
+func listed(values []string) (elements []string) {
+	for _, text := range values {
+		if text != "" {
+			elements = append(elements, strings.Split(text, ",")...)
+		}
 	}
-	return strings.Split(text, ",")
+	return elements
 }
 
 // leaveCluster has a cluster leave, and answers with it as it is then. One that leaves

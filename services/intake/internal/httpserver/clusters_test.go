@@ -22,6 +22,13 @@ func TestAClusterJoinsAndLeaves(t *testing.T) {
 		{http.MethodPut, "/v1/clusters/east?label=tier=spot,zone=a&cost=nvidia.com/gpu=2.5&queue=a,b", http.StatusOK, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{
 			Name: "east", Labels: map[string]string{"tier": "spot", "zone": "a"}, Cost: quota.Cost{"nvidia.com/gpu": 2500}, Queues: []string{"a", "b"},
 		}}}},
+		{http.MethodPut, "/v1/clusters/west?label=tier=spot&label=zone=a&cost=cpu=1&cost=memory=2&queue=a&queue=b,c", http.StatusNotFound, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{
+			Name: "west", Labels: map[string]string{"tier": "spot", "zone": "a"}, Cost: quota.Cost{"cpu": 1000, "memory": 2000}, Queues: []string{"a", "b", "c"},
+		}}}}, // the parameters are repeated; this world never knows the cluster
+		{http.MethodPut, "/v1/clusters/gone", http.StatusOK, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{Name: "gone"}, Resume: true}}},
+		{http.MethodPut, "/v1/clusters/gone/cordon", http.StatusConflict, nil},
+		{http.MethodPut, "/v1/clusters/gone/cordon?drain=true", http.StatusConflict, nil},
+		{http.MethodDelete, "/v1/clusters/gone/cordon", http.StatusConflict, nil},
 		{http.MethodPut, "/v1/clusters/east?label=tier", http.StatusBadRequest, nil},
 		{http.MethodPut, "/v1/clusters/east?cost=cpu", http.StatusBadRequest, nil},
 		{http.MethodPut, "/v1/clusters/east?cost=cpu=much", http.StatusBadRequest, nil},

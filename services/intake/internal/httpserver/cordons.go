@@ -29,6 +29,9 @@ func (s *Server) changeCordon(w http.ResponseWriter, r *http.Request, caller str
 	if err != nil {
 		return err
 	}
+	if c.Cordon != nil && c.Cordon.Left {
+		return fail(http.StatusConflict, "cluster %s has left; `muster cluster join %s`, or PUT /v1/clusters/%s, has it back", c.Name, c.Name, c.Name)
+	}
 	if is := c.Cordon != nil; is == change.Resume || is && c.Cordon.Drain != change.Drain {
 		if _, err := s.Queries.Hold(ctx, change); err != nil {
 			return err

@@ -89,7 +89,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		m.holds = append(m.holds, asked)
 		return []byte("{}"), nil
 	case query.StatusSubject:
-		return json.Marshal(query.StatusAnswer{Clusters: []query.ClusterStatus{{Name: "east", Nodes: 1}, {Name: "busy", Nodes: 1, Live: 1}}})
+		return json.Marshal(query.StatusAnswer{Clusters: []query.ClusterStatus{{Name: "east", Nodes: 1}, {Name: "busy", Nodes: 1, Live: 1}, {Name: "gone", Cordon: &quota.ClusterCordon{Name: "gone", Drain: true, Left: true}}}})
 	case query.UsageSubject:
 		var asked query.UsageRequest
 		if err := json.Unmarshal(request, &asked); err != nil {
