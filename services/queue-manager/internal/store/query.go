@@ -160,6 +160,9 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 }
 
 func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
+	if len(r.Phases) > 0 && !slices.ContainsFunc(r.Phases, workload.Phase.Final) {
+		return nil, nil // the archive has final phases alone, and no index by phase
+	}
 	where, args := filter(r, func(condition string) string { return condition })
 	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
 	if err != nil {
