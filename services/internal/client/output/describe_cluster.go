@@ -16,13 +16,14 @@ import (
 // Cluster is what `cluster describe` tells.
 type Cluster struct {
 	query.ClusterStatus
-	Workloads []workload.Record `json:"workloads"` // those with places in it
+	Workloads []workload.Record `json:"workloads"` // those with places in it that have not ended
 }
 
 // DescribeCluster writes a cluster and the workloads with places in it.
 func DescribeCluster(w io.Writer, d Cluster, asked time.Time) error {
 	fields := []field{
 		{"Name", d.Name}, {"State", d.State}, {"Nodes", strconv.Itoa(d.Nodes) + ", ready " + strconv.Itoa(d.ReadyNodes)},
+		{"Holding places", strconv.Itoa(d.Live)}, // with those that have ended and whose pods remain
 		{"Watcher heard", heard(d.WatcherHeard, asked)}, {"Dispatcher heard", heard(d.DispatcherHeard, asked)},
 	}
 	if d.Silent != "" {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -69,36 +68,39 @@ object that was made with kubectl stays in its cluster, and waits until that is 
 // change cordons, drains or uncordons a cluster that is known.
 func (o *clusterOptions) change(cmd *cobra.Command, r query.HoldRequest) error {
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
-		c, err := findCluster(ctx, client, r.Cluster)
-		if err != nil {
-			return err
-		}
-		if c.Cordon == nil && r.Resume || c.Cordon != nil && !r.Resume && c.Cordon.Drain == r.Drain {
-			fmt.Fprintf(cmd.OutOrStdout(), "unchanged: %s\n", cordonText(c))
-			return nil
-		}
-		r.By, r.Why = o.by, o.why
-		change, err := r.ConfigureRequest(time.Now())
-		if err != nil {
-			return err
-		}
-		if _, err := client.Configure(ctx, "", change); err != nil {
-			var refused *query.ProblemError
-			if errors.As(err, &refused) {
-				return exit.With(exit.Rejected, fmt.Errorf("%s cluster %s: %w", cmd.Name(), r.Cluster, err))
-			}
-			return err
-		}
-		switch {
-		case r.Resume:
-			fmt.Fprintf(cmd.OutOrStdout(), "cluster %s is uncordoned\n", r.Cluster)
-		case r.Drain:
-			fmt.Fprintf(cmd.OutOrStdout(), "cluster %s is drained: %d workloads are evicted\n", r.Cluster, c.Live)
-		default:
-			fmt.Fprintf(cmd.OutOrStdout(), "cluster %s is cordoned: %d workloads continue\n", r.Cluster, c.Live)
-		}
-		return nil
+		return o.changeIn(ctx, client, cmd, r)
 	})
+}
+
+func (o *clusterOptions) changeIn(ctx context.Context, client *query.Client, cmd *cobra.Command, r query.HoldRequest) error {
+	c, err := findCluster(ctx, client, r.Cluster)
+	if err != nil {
+		return err
+	}
+	if c.Cordon != nil && c.Cordon.Left {
+		return exit.With(exit.Rejected, fmt.Errorf("%s cluster %s: it has left; `muster cluster join %s` has it back", cmd.Name(), c.Name, c.Name))
+	}
+	if c.Cordon == nil && r.Resume || c.Cordon != nil && !r.Resume && c.Cordon.Drain == r.Drain {
+		fmt.Fprintf(cmd.OutOrStdout(), "unchanged: %s\n", cordonText(c))
+		return nil
+	}
+	r.By, r.Why = o.by, o.why
+	change, err := r.ConfigureRequest(time.Now())
+	if err != nil {
+		return err
+	}
+	if _, err := client.Configure(ctx, "", change); err != nil {
+		return refusedCluster(cmd.Name(), r.Cluster, err)
+	}
+	switch {
+	case r.Resume:
+		fmt.Fprintf(cmd.OutOrStdout(), "cluster %s is uncordoned\n", r.Cluster)
+	case r.Drain:
+		fmt.Fprintf(cmd.OutOrStdout(), "cluster %s is drained: %d workloads are evicted\n", r.Cluster, c.Live)
+	default:
+		fmt.Fprintf(cmd.OutOrStdout(), "cluster %s is cordoned: %d workloads continue\n", r.Cluster, c.Live)
+	}
+	return nil
 }
 
 func cordonText(c query.ClusterStatus) string {

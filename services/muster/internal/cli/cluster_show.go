@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,17 +52,14 @@ func (o *describeOptions) cluster(cmd *cobra.Command, names []string) error {
 	})
 }
 
-// placedIn lists the workloads that hold places in a cluster, in the order of submission.
+// placedIn lists the workloads that hold places in a cluster and have not ended, in the order
+// of submission. Those that have ended, of which there may be any number, are not read: their
+// pods hold places for a moment only.
 func placedIn(ctx context.Context, client *query.Client, cluster string) ([]workload.Record, error) {
-	records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Phases: workload.Phases()})
+	phases := slices.DeleteFunc(workload.Phases(), func(p workload.Phase) bool { return p.Final() || p == workload.Queued })
+	records, err := everyWorkload(ctx, client, query.WorkloadsRequest{Phases: phases})
 	if err != nil {
 		return nil, err
 	}
-	var there []workload.Record
-	for _, r := range records {
-		if r.Cluster == cluster && (r.Holding || !r.Phase.Final() && r.Phase != workload.Queued) {
-			there = append(there, r)
-		}
-	}
-	return there, nil
+	return slices.DeleteFunc(records, func(r workload.Record) bool { return r.Cluster != cluster }), nil
 }
