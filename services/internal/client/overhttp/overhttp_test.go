@@ -1,6 +1,7 @@
 package overhttp
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/internal/client/exit"
 )
@@ -108,5 +110,46 @@ func TestUsageAsksAsItWasAsked(t *testing.T) {
 	const want = "/v1/usage?by=queue%2Cday&namespace=n&price=f%3Acpu%3D0.25&queue=q&resource=cpu%2Cmemory&since=2026-03-04T05%3A06%3A07.000008Z&until=2026-03-04T06%3A06%3A07.000008Z"
 	if got != want {
 		t.Errorf("the server is asked for %s, want %s", got, want)
+	}
+}
+
+// TestADryRunWritesNothing: the HTTP API checks nothing without making it, so a dry run is
+// refused before anything is sent.
+func TestADryRunWritesNothing(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the server is asked for %s %s", r.Method, r.URL)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer server.Close()
+	client, err := New(Settings{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := func(kind, spec string) query.ConfigureRequest {
+		return query.ConfigureRequest{Apply: []json.RawMessage{json.RawMessage(`{"apiVersion": "muster.dev/v1", "kind": "` + kind + `", "metadata": {"name": "a"}, "spec": ` + spec + `}`)}}
+	}
+	deletion := func(kind string) query.ConfigureRequest {
+		return query.ConfigureRequest{Delete: []kueue.Key{{Kind: kind, Name: "a"}}}
+	}
+	for name, r := range map[string]query.ConfigureRequest{
+		"a hold":                   manifest(kueue.QueueHold, `{"since": "2026-01-01T00:00:00Z"}`),
+		"a hold of a ClusterQueue": manifest(kueue.ClusterQueueHold, `{"since": "2026-01-01T00:00:00Z"}`),
+		"a cordon":                 manifest(kueue.ClusterCordon, `{"since": "2026-01-01T00:00:00Z"}`),
+		"a cluster that leaves":    manifest(kueue.ClusterCordon, `{"since": "2026-01-01T00:00:00Z", "left": true}`),
+		"a cluster":                manifest(kueue.Cluster, `{}`),
+		"a reservation":            manifest(kueue.Reservation, `{"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z", "nodes": ["n"]}`),
+		"a budget":                 manifest(kueue.Budget, `{}`),
+		"the end of a hold":        deletion(kueue.QueueHold),
+		"the end of a cordon":      deletion(kueue.ClusterCordon),
+		"no reservation":           deletion(kueue.Reservation),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.DryRun = true
+			_, err := query.NewClientOver(client).Configure(t.Context(), "", r)
+			if err == nil || !strings.Contains(err.Error(), "dry run") || !strings.Contains(err.Error(), "--nats-url") {
+				t.Errorf("%v, want that a dry run is not served over HTTP", err)
+			}
+		})
 	}
 }

@@ -151,6 +151,9 @@ func (c *Client) manifest(ctx context.Context, r query.ManifestRequest) (query.M
 // configure holds or resumes a queue or ClusterQueue, or cordons or uncordons a cluster; other changes of the configuration need
 // NATS. The server writes who asks, and since when.
 func (c *Client) configure(ctx context.Context, r query.ConfigureRequest) (query.ConfigureAnswer, error) {
+	if r.DryRun { // no request of the HTTP API checks a change without making it
+		return query.ConfigureAnswer{}, fmt.Errorf("check a change without making it (dry run): %w", errNotOverHTTP)
+	}
 	if name, made, is := reservationIn(r); is {
 		return c.reserve(ctx, name, made)
 	}
