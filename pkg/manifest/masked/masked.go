@@ -70,16 +70,27 @@ func (m *masker) object(object map[string]any, depth int) any {
 	kind, _ := object["kind"].(string)
 	name, _ := object["name"].(string)
 	for key, value := range object {
-		switch _, text := value.(string); {
+		switch list, _ := value.([]any); {
 		case strings.EqualFold(kind, "Secret") && (key == "data" || key == "stringData"):
 			object[key] = m.all(value)
-		case text && (key == lastApplied || isSecret(key) || key == "value" && isSecret(name)):
+		case isScalar(value) && (key == lastApplied || isSecret(key) || key == "value" && isSecret(name)):
+			object[key] = m.mask()
+		case len(list) > 0 && isScalar(list[0]) && isSecret(key):
 			object[key] = m.mask()
 		default:
 			object[key] = m.value(value, depth+1)
 		}
 	}
 	return object
+}
+
+// isScalar reports whether a value is a text or a number.
+func isScalar(value any) bool {
+	switch value.(type) {
+	case string, json.Number:
+		return true
+	}
+	return false
 }
 
 // all masks each value of the data of a Secret, and keeps the keys.
@@ -110,14 +121,6 @@ func (m *masker) list(list []any, depth int) any {
 }
 
 var (
-	// names are the words of which one makes a name that of a secret.
-	names = regexp.MustCompile(`(?i)(passw(or)?d|passwd|pwd|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|signing[-_.]?key|encryption[-_.]?key|account[-_.]?key|credential|cookie|bearer|dsn|auth)`)
-	// references are names that contain such a word and name no secret itself.
-	references = regexp.MustCompile(`(?i)((name|ref|path|file|dir|mount|type|mode|url|uri|expirationseconds|key|keys|projection|enabled|method|scheme|author|authors|authority)$|^tokenizers?([-_].*)?$|tokens$|author)`)
-	// keysOfSecrets end as a reference does and are secrets.
-	keysOfSecrets = regexp.MustCompile(`(?i)(api|access|private|signing|encryption|account|secret|auth)[-_.]?(access[-_.]?)?keys?$`)
-	// within finds assignments inside of a text: export TOKEN=..., --password ..., token: ...
-	within = regexp.MustCompile(`([\w.-]+)(["']?[ \t]*[=:][ \t]*|[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s"',;&|)]+)`)
 	// forms are secrets by how they look.
 	forms = []*regexp.Regexp{
 		regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)`),
@@ -129,14 +132,6 @@ var (
 	password = regexp.MustCompile(`(\b[a-zA-Z][\w+.-]*://[^\s/@:"']*:)([^\s/@"']+)(@)`)
 )
 
-// isSecret reports whether what has a name is a secret.
-func isSecret(name string) bool {
-	if !names.MatchString(name) {
-		return false
-	}
-	return keysOfSecrets.MatchString(name) || !references.MatchString(name)
-}
-
 // text masks the parts of a text that are secrets.
 func (m *masker) text(text string) string {
 	for _, form := range forms {
@@ -147,30 +142,4 @@ func (m *masker) text(text string) string {
 		return password.ReplaceAllString(found, "${1}"+Mask+"${3}")
 	})
 	return m.assignments(text)
-}
-
-// assignments masks what is given to names of secrets. Without = or : a value follows only a
-// flag.
-func (m *masker) assignments(text string) string {
-	if !names.MatchString(text) {
-		return text
-	}
-	var out strings.Builder
-	for text != "" {
-		at := within.FindStringSubmatchIndex(text)
-		if at == nil {
-			break
-		}
-		name, between, value := text[at[2]:at[3]], text[at[4]:at[5]], text[at[6]:at[7]]
-		assigned := strings.ContainsAny(between, "=:") || strings.HasPrefix(name, "-") && !strings.HasPrefix(value, "-")
-		if !assigned || !isSecret(name) || value == Mask || strings.HasPrefix(value, "$") {
-			out.WriteString(text[:at[3]]) // the rest may begin another one
-			text = text[at[3]:]
-			continue
-		}
-		m.hidden++
-		out.WriteString(text[:at[6]] + Mask)
-		text = text[at[7]:]
-	}
-	return out.String() + text
 }

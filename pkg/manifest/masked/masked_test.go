@@ -32,6 +32,27 @@ func TestSecretsAreMasked(t *testing.T) {
 		"a bearer":              {`{"header": "Authorization: Bearer s3cr3ts3cr3t"}`, 1, "Authorization"},
 		"names of other things": {`{"secretName": "hub", "tokenizer": "bpe", "automountServiceAccountToken": false, "maxTokens": "4096", "author": "ann", "imagePullSecrets": [{"name": "regcred"}]}`, 0, "regcred"},
 		"a variable in a text":  {`{"command": ["train --token $HF_TOKEN"]}`, 0, "$HF_TOKEN"},
+		"a header":              {`{"Authorization": "s3cr3t", "command": ["curl -H 'Authorization: Token s3cr3t s3cr3t' https://host"]}`, 2, "https://host"},
+		"many tokens":           {`{"env": [{"name": "API_TOKENS", "value": "s3cr3t"}], "args": ["--max-new-tokens=4096"], "tokens": ["s3cr3t"]}`, 2, "--max-new-tokens=4096"},
+		"short passwords":       {`{"env": [{"name": "DB_PASS", "value": "s3cr3t"}, {"name": "PASSPHRASE", "value": "s3cr3t"}, {"name": "BYPASS", "value": "1"}], "dbPass": "s3cr3t", "PGPASS": "s3cr3t", "password": 12345}`, 5, "BYPASS"},
+		"keys":                  {`{"env": [{"name": "SSH_KEY", "value": "s3cr3t"}, {"name": "WANDB_KEY", "value": "s3cr3t"}, {"name": "OPENAI_KEY", "value": "s3cr3t"}, {"name": "TOKEN_KEY", "value": "s3cr3t"}], "topologyKey": "rack"}`, 4, "rack"},
+		"a sentence in YAML":    {`{"yaml": "env:\n  DB_PASSWORD: correct s3cr3t battery # s3cr3t\n  MODE: fast\n"}`, 1, "\\n  MODE: fast"},
+		"lines of YAML":         {`{"yaml": "a:\n  - password: |\n      s3cr3t\n\n      s3cr3t\n    mode: fast\n"}`, 1, "mode: fast"},
+		"folded lines":          {`{"yaml": "password: >-\n  s3cr3t\nmode: fast\n"}`, 1, "mode: fast"},
+		"the next line of YAML": {`{"yaml": "password:\n  s3cr3t\nmode: fast\n"}`, 1, "mode: fast"},
+		"a longer plain value":  {`{"yaml": "password: one\n  s3cr3t\nmode: fast\n"}`, 1, "mode: fast"},
+		"a quote in YAML":       {`{"yaml": "password: 'it''s s3cr3t'\nmode: fast\n"}`, 1, "mode: fast"},
+		"marks in a word":       {`{"command": ["PASSWORD=ab,s3cr3t;s3cr3t&s3cr3t|s3cr3t)s3cr3t MODE=fast run"]}`, 1, "MODE=fast run"},
+		"quoted parts":          {`{"command": ["PASSWORD=ab\"c s3cr3t\"'d s3cr3t' run"]}`, 1, " run"},
+		"quotes in JSON":        {`{"text": "{\"password\": \"a\\\"s3cr3t\", \"mode\": \"fast\"}"}`, 1, "fast"},
+		"JSON in JSON":          {`{"text": "{\"a\": \"{\\\"password\\\": \\\"x s3cr3t\\\", \\\"mode\\\": 1}\"}"}`, 1, "mode"},
+		"an open quote":         {`{"text": "password=\"x s3cr3t"}`, 1, "password="},
+		"a list in a text":      {`{"text": "{\"tokens\": [\"a\", \"s3cr3t\"], \"mode\": \"fast\"}"}`, 1, "fast"},
+		"an INI file":           {`{"text": "password = one s3cr3t\nmode = fast"}`, 1, "mode = fast"},
+		"a hash":                {`{"command": ["PASSWORD=$2y$10$s3cr3t run", "--token $s3cr3t$s3cr3t"]}`, 2, " run"},
+		"a default":             {`{"command": ["TOKEN=${TOKEN:-s3cr3t} run"]}`, 1, " run"},
+		"variables in a text":   {`{"command": ["A_TOKEN=$A; B_TOKEN=${B} C_TOKEN=\"$(cat /c)\" run --token $(D)"]}`, 0, "$(cat /c)"},
+		"an author":             {`{"GIT_AUTHOR_EMAIL": "ann@example.org", "author": "ann", "certificate-authority": "x", "tokenizer": "y"}`, 0, "ann@example.org"},
 		"a large number":        {`{"seed": 12345678901234567890}`, 0, "12345678901234567890"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +70,7 @@ func TestSecretsAreMasked(t *testing.T) {
 
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"env": [{"name": "HF_TOKEN", "value": "s3cr3t"}], "args": ["--token", "x", "a=b: c"]}`))
+	f.Add([]byte(`["password: |\n  a\n", "{\"token\": [\"a\\\"\"]}", "PASSWORD=a\\\"b'c $(d"]`))
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		shown, _, err := masked.JSON(manifest)
 		if err != nil {
