@@ -36,6 +36,15 @@ func TestShadow(t *testing.T) {
 	if !strings.Contains(policy, "port:5432") || strings.Contains(policy, "port:4222") {
 		t.Errorf("the shadow reaches %s, want Postgres alone", policy)
 	}
+	without := map[string]any{"shadow": nil, "trial": map[string]any{"enabled": true}} // as in the values of an earlier release that are reused
+	for _, key := range []string{"admissionFairSharing", "admissionChecks", "provisioningRequestConfigs", "clusters", "reservations", "budgets", "queueHolds", "clusterQueueHolds", "clusterCordons"} {
+		without[key] = nil
+	}
+	for key := range render(t, without) {
+		if strings.Contains(key, shadow) {
+			t.Errorf("with the values of an earlier release there is %s", key)
+		}
+	}
 	before := containerOf(t, render(t, map[string]any{})["Deployment "+namespace+"/"+release+"-queue-manager"])
 	after := containerOf(t, objects["Deployment "+namespace+"/"+release+"-queue-manager"])
 	if fmt.Sprint(before) != fmt.Sprint(after) {

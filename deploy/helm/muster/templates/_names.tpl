@@ -38,7 +38,7 @@ nats://{{ .Release.Name }}-nats.{{ .Release.Namespace }}.svc:4222
 {{- if eq .Values.mode "all" -}}
 intake queue-manager capacity-watcher dispatcher
 {{- if .Values.console.enabled }} console{{ end -}}
-{{- if .Values.shadow.enabled }} shadow{{ end -}}
+{{- if (.Values.shadow).enabled }} shadow{{ end -}}
 {{- else -}}
 capacity-watcher dispatcher
 {{- end -}}
