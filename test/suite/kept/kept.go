@@ -1,5 +1,5 @@
-// Package kept keeps what came of long tests in files, to which several sessions and several
-// lanes at once add, and puts tables of them into pages.
+// Package kept keeps what came of long tests in files, to which several runs add, also
+// at once, and puts tables of them into pages.
 package kept
 
 import (

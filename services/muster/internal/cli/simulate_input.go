@@ -30,6 +30,8 @@ func (o *simulateOptions) sites(cmd *cobra.Command) ([]namedSite, error) {
 		return nil, exit.Usagef("--trace is missing; want a file, or --model %s", lublinName)
 	case o.trace != "" && o.model.name != "":
 		return nil, exit.Usagef("--trace %s and --model %s: want one of them", o.trace, o.model.name)
+	case o.model.name == "" && firstChanged(cmd, "jobs", "seed", "load") != "":
+		return nil, exit.Usagef("--%s without --model: a trace has its own jobs", firstChanged(cmd, "jobs", "seed", "load"))
 	case o.eta && len(o.windows) > 0:
 		return nil, exit.Usagef("--eta and --windows: want one of them")
 	case o.urgent < 0 || o.urgent > 100:

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"muster.dev/muster/pkg/whatif/lublin"
@@ -30,6 +31,16 @@ func (m *lublinModel) add(flags *pflag.FlagSet) {
 	flags.IntVar(&m.jobs, "jobs", 10_000, "with --model, the `number` of jobs")
 	flags.Uint64Var(&m.seed, "seed", 1, "with --model, the `number` that the random choices begin with")
 	flags.Float64Var(&m.load, "load", 0, "with --model, the `part` of the processors' time that the jobs ask for (default: that of the model)")
+}
+
+// firstChanged returns the first of some flags that is given, or nothing.
+func firstChanged(cmd *cobra.Command, names ...string) string {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (m *lublinModel) log(nodes int) (swf.Log, error) {

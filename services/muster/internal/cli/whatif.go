@@ -88,6 +88,9 @@ Times are estimates like those of "muster eta", at the median of the learned run
 }
 
 func (o *whatifOptions) run(cmd *cobra.Command) error {
+	if name := firstChanged(cmd, "shape-label", "shape-cluster"); name != "" && len(o.shapes) == 0 {
+		return exit.Usagef("--%s without --add-shape: of which nodes?", name)
+	}
 	if len(o.nodes)+len(o.shapes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
 		return exit.Usagef("no change given; want one or more of --add-nodes, --add-shape, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, -f and --queues")
 	}

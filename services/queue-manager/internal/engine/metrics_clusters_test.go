@@ -34,7 +34,7 @@ func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
 		m.showClusters(step.loads, zap.NewNop())
 		want := ""
 		if len(step.want) > 0 {
-			want = "# HELP muster_cluster_state 1 for the state of the cluster: ready, silent, cordoned, draining, drained or \"no nodes\"; on the leader.\n# TYPE muster_cluster_state gauge\n"
+			want = "# HELP muster_cluster_state 1 for the state of the cluster: ready, silent, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader.\n# TYPE muster_cluster_state gauge\n"
 		}
 		for _, labels := range step.want {
 			want += "muster_cluster_state{" + labels + "} 1\n"
