@@ -153,7 +153,7 @@ soak: need-postgres services $(BIN)/devcluster ## churn for MINUTES=10 on the de
 
 .PHONY: provisioned
 provisioned: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## have GANGS=500 gangs ask for nodes under faults, watched by an independent recorder
-	@GANGS=$(or $(GANGS),500) MUSTER_REQUIRE_SERVICES=1 MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster MUSTER_NATS_SERVER=$(CURDIR)/$(BIN)/nats-server \
+	@MUSTER_PROVISIONED_GANGS=$(or $(GANGS),500) MUSTER_REQUIRE_SERVICES=1 MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster MUSTER_NATS_SERVER=$(CURDIR)/$(BIN)/nats-server \
 		go test ./test/e2e -run '^TestRequestsForNodesUnderFaults$$' -count=1 -timeout=5h -v
 
 .PHONY: sim
@@ -170,7 +170,7 @@ chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause ever
 		-nats $(or $(NATS),1) -only "$(ONLY)" -lane $(or $(LANE),1/1) -keep "$(abspath $(KEEP))" -table $(PAGE)
 
 .PHONY: failovers failovers-to-standbys failovers-to-backups
-failovers: failovers-to-standbys failovers-to-backups ## fail Postgres over under load, to each kind of standby and to a backup, RUNS=20 times each; writes docs/reliability.md (-j2 does both at once)
+failovers: failovers-to-standbys failovers-to-backups ## fail Postgres over under load, to each kind of standby and to a backup, RUNS=20 times more each; writes docs/reliability.md (-j2 does both at once)
 
 failovers-to-standbys: need-postgres services $(BIN)/devcluster $(BIN)/nats-server
 	@$(LONG) ./test/outage -run StandbyTakesOver -args -failovers $(or $(RUNS),20) -keep $(CURDIR)/test/outage/outcomes.json -table $(PAGE)

@@ -23,7 +23,7 @@ import (
 
 var (
 	runs  = flag.Int("runs", 0, "runs of every fault; 0 for the short run")
-	keep  = flag.String("keep", "", "add the outcomes to those in this file, and do only the runs that it lacks")
+	keep  = flag.String("keep", "", "add the outcomes to those in this `file`; of the faults, do only the runs that it lacks")
 	table = flag.String("table", "", "write the table of all outcomes that are kept into this page")
 	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 draws one")
 	pairs = flag.Int("pairs", 0, "number of pairs of faults at the same time, drawn at random, beside the single ones")

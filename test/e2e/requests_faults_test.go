@@ -21,6 +21,13 @@ import (
 // takes its nodes, which a request does not reserve.
 const lanes = 4
 
+// gangsVariable is the variable of the environment with the number of gangs. The fewest are
+// one with which nothing goes wrong, and one whose request fails.
+const (
+	gangsVariable = "MUSTER_PROVISIONED_GANGS"
+	fewestGangs   = 2
+)
+
 // What goes wrong with a gang. In each round all of them do, each in another lane.
 const (
 	nothingFails  = iota
@@ -39,22 +46,23 @@ type laned struct {
 }
 
 // A recorder that shares no code with the services watches requests, nodes and pods, while
-// requests fail, nodes are lost, and the leader or the dispatcher is replaced. GANGS sets how
-// many gangs there are, for a long run.
+// requests fail, nodes are lost, and the leader or the dispatcher is replaced. The
+// normal run has the fewest gangs that show something; MUSTER_PROVISIONED_GANGS sets how many
+// there are in a long one.
 func TestRequestsForNodesUnderFaults(t *testing.T) {
 	t.Parallel()
-	gangs := lanes
-	if text := os.Getenv("GANGS"); text != "" {
+	gangs := fewestGangs
+	if text := os.Getenv(gangsVariable); text != "" {
 		count, err := strconv.Atoi(text)
 		if err != nil || count < 1 {
-			t.Fatalf("GANGS=%q: want a number of gangs", text)
+			t.Fatalf("%s=%q: want a number of gangs", gangsVariable, text)
 		}
 		gangs = count
 	}
 	w := newWorld(t)
 	w.nodes("cpu", 1, "cpu=64", "memory=256Gi")
 	for lane := range lanes {
-		w.lanePool("add", lane, "--class", w.ownClass(), "--max", "9", "--idle", "1s",
+		w.lanePool("add", lane, "--class", w.ownClass(), "--max", "9", "--idle", "10s",
 			"--resource", "cpu=8", "--resource", "memory=32Gi", "--resource", "nvidia.com/gpu=1", "--label", "lane="+strconv.Itoa(lane))
 		t.Cleanup(func() { _ = w.NodePool(w.ctx, "remove", laneName(lane)) })
 	}
@@ -174,8 +182,12 @@ func (w *world) harm(g *laned) {
 			w.lanePool("set", g.lane, "--stock", "9")
 		}
 	case nodeLost:
-		w.until("the nodes of the request are there", func() bool { return len(w.laneNodes(g.lane)) == g.workers })
-		if err := w.Node(w.ctx, "remove", w.laneNodes(g.lane)[0]); err != nil {
+		var nodes []string
+		w.until("the nodes of the request are there", func() bool {
+			nodes = w.laneNodes(g.lane)
+			return len(nodes) == g.workers
+		})
+		if err := w.Node(w.ctx, "remove", nodes[0]); err != nil {
 			w.t.Fatal(err)
 		}
 		w.lanePool("set", g.lane, "--min", strconv.Itoa(g.workers)) // one comes for it, and for no request

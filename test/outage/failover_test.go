@@ -42,7 +42,7 @@ func TestAnAsynchronousStandbyTakesOver(t *testing.T) {
 	failOver(t, false)
 }
 
-// failOver fails over as often as -failovers says, without those that -keep has.
+// failOver fails over as often as -failovers says, after those that -keep has.
 func failOver(t *testing.T, synchronous bool) {
 	standby := asynchronousStandby
 	if synchronous {
@@ -55,7 +55,7 @@ func failOver(t *testing.T, synchronous bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := before; i < max(1, *failovers); i++ {
+	for i := before; i < before+max(1, *failovers); i++ {
 		o, began := failover{Standby: standby}, time.Now()
 		whole := t.Run(strconv.Itoa(i+1), func(t *testing.T) { failOverOnce(t, synchronous, &o) })
 		if !whole && len(o.Broken) == 0 {

@@ -13,7 +13,7 @@ import (
 
 var (
 	failovers = flag.Int("failovers", 0, "number of failovers of Postgres of each kind, with figures; 0 for one")
-	keep      = flag.String("keep", "", "add the failovers to those in this file, and do only those that it lacks")
+	keep      = flag.String("keep", "", "add the failovers to those in this `file`")
 	table     = flag.String("table", "", "write the table of all failovers that are kept into this page")
 )
 

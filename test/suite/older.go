@@ -24,7 +24,7 @@ const readEvery = 3 * time.Second
 // OlderPlan is what RestoreOlderState does.
 type OlderPlan struct {
 	Runs   int
-	Before int    // of these runs, those that were done before
+	Before int    // how many runs were done before these
 	Gangs  int    // of each run, at least 8
 	Seed   uint64 // of what is submitted
 	// Purged: of every Purged runs the second one loses what NATS keeps of
@@ -59,7 +59,7 @@ func RestoreOlderState(t *testing.T, p Provider, plan OlderPlan) (all []Restored
 	w := newWorld(t, p, Shape{NATS: 1})
 	w.random = rand.New(rand.NewPCG(plan.Seed, 2))
 	w.record(t)
-	for run := plan.Before; run < plan.Runs; run++ {
+	for run := plan.Before; run < plan.Before+plan.Runs; run++ {
 		r := &restore{world: w, Restored: Restored{Purged: plan.Purged > 0 && run%plan.Purged == 1}}
 		whole := t.Run(fmt.Sprintf("run %d", run+1), func(t *testing.T) {
 			r.run(t, plan.Gangs)
