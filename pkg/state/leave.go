@@ -43,15 +43,15 @@ func (s *State) leaveClusters(now time.Time) {
 }
 
 // moveAway frees what a workload holds in a cluster of which no confirmation is waited for,
-// and has it start again elsewhere. The cluster is commanded to remove what it still has.
+// and has it start again elsewhere. The cluster is commanded to remove what it still has. An
+// eviction that has begun goes on for its own reason, which may have no next attempt.
 func (s *State) moveAway(e *entry, reason *workload.Reason, now time.Time) {
 	left := s.command(e, event.Absent)
 	subject := event.DispatchSubject(e.Cluster, e.ID)
 	if !tearingDown(e) && !e.Phase.Final() {
 		s.tearDown(e, workload.Evicting, reason, now)
-	}
-	if e.Phase == workload.Evicting {
-		e.Reason = reason
+	} else {
+		s.explainLeft(e, waitsForLeft, "")
 	}
 	s.release(e, now)
 	left.Order = s.commandOrder()

@@ -66,18 +66,22 @@ func TestAClusterThatLeavesIsForgotten(t *testing.T) {
 // commanded to remove what it has. What it reports of the old attempt changes nothing.
 func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]func(*stage){
-		"admitted": func(*stage) {},
-		"running":  func(s *stage) { s.created(true); s.step(0) },
-		"evicting": func(s *stage) {
+	for name, c := range map[string]struct {
+		before func(*stage)
+		kind   workload.ReasonKind
+		says   []string
+	}{
+		"admitted": {func(*stage) {}, workload.ReasonClusterLost, []string{`cluster "c" has left`, "it burns"}},
+		"running":  {func(s *stage) { s.created(true); s.step(0) }, workload.ReasonClusterLost, []string{`cluster "c" has left`, "it burns"}},
+		"evicting": {func(s *stage) {
 			s.created(true)
 			s.evictNow(s.gang(), &workload.Reason{Kind: workload.ReasonPreempted, Message: "for another"}, s.now)
-		},
+		}, workload.ReasonPreempted, []string{"for another"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, workload.Rules{}, 4)
-			before(s)
+			c.before(s)
 			s.Flush()
 			s.leave(true)
 			e := s.gang()
@@ -96,12 +100,14 @@ func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
 			}
 			said := ""
 			for _, h := range steps.History {
-				if h.Reason != nil && h.Reason.Kind == workload.ReasonClusterLost {
+				if h.Reason != nil && h.Reason.Kind == c.kind {
 					said = h.Reason.Message
 				}
 			}
-			if !strings.Contains(said, `cluster "c" has left`) || !strings.Contains(said, "it burns") {
-				t.Errorf("the history says %q", said)
+			for _, want := range c.says {
+				if !strings.Contains(said, want) {
+					t.Errorf("the history says %q, want %q in it", said, want)
+				}
 			}
 			s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Gone: true, Released: true}, s.now, s.now)
 			if e := s.gang(); e.Phase != workload.Queued || e.Attempt != 2 {
@@ -109,6 +115,31 @@ func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
 			}
 			if illegal := s.DrainIllegalTransitions(); len(illegal) > 0 {
 				t.Errorf("illegal transitions: %+v", illegal)
+			}
+		})
+	}
+}
+
+// An eviction without a next attempt stays one when the cluster leaves by force.
+func TestAFinalEvictionEndsWhenItsClusterIsLost(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []workload.ReasonKind{workload.ReasonExitCode, workload.ReasonCheckRejected} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 4)
+			s.created(true)
+			s.evictNow(s.gang(), &workload.Reason{Kind: kind, Message: "no more"}, s.now)
+			s.Flush()
+			s.leave(true)
+			if e := s.live.Get(gangID); e != nil {
+				t.Fatalf("the gang is %s because of %+v, want its end", e.Phase, e.Reason)
+			}
+			history := s.Flush().History
+			if len(history) == 0 {
+				t.Fatal("the history has no end")
+			}
+			if last := history[len(history)-1]; last.Phase != workload.Failed || last.Reason == nil || last.Reason.Kind != kind {
+				t.Errorf("it ended as %s because of %+v, want %s because of %s", last.Phase, last.Reason, workload.Failed, kind)
 			}
 		})
 	}
