@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -14,30 +13,50 @@ import (
 // about each object that it finds.
 const removalKept = 7 * 24 * time.Hour
 
+// movedAtOnce bounds the workloads that one Tick moves away from clusters that leave by
+// force: all of them are written in one commit. The others follow at the next Ticks.
+const movedAtOnce = 100
+
 // leaveClusters forgets the nodes of the clusters that leave, as gangs give up their places
 // there. From a cluster that leaves by force gangs are moved away at once.
 func (s *State) leaveClusters(now time.Time) {
 	if s.catchingUp {
 		return
 	}
-	leaving := map[string]*quota.ClusterCordon{}
+	leaving, forced := false, false
 	for _, c := range s.policy.ClusterCordons {
-		if c.Left {
-			leaving[c.Name] = &c
-		}
+		leaving, forced = leaving || c.Left, forced || c.Forced
 	}
-	if len(leaving) == 0 {
+	if forced {
+		s.moveAwayByForce(now)
+	}
+	if !leaving {
 		return
 	}
-	for _, e := range s.startedInOrder() {
-		if c := leaving[e.Cluster]; c != nil && c.Forced && e.Holding && !s.frozen(e) {
-			s.moveAway(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
-				"%s; the places of attempt %d there were freed by force", c.Message(), e.Attempt)}, now)
+	for _, key := range s.nodeKeys() {
+		if n := s.nodes[key]; s.admission.Quota().Left(key.Cluster) && n.present && len(n.holders) == 0 {
+			s.removeNode(key, now)
 		}
 	}
-	for _, key := range s.nodeKeys() {
-		if n := s.nodes[key]; leaving[key.Cluster] != nil && n.present && len(n.holders) == 0 {
-			s.removeNode(key, now)
+}
+
+// moveAwayByForce moves workloads away from the clusters that leave by force, those that were
+// submitted first before others: gangs with places there, and waiting workloads of which a
+// lost attempt is removed there.
+func (s *State) moveAwayByForce(now time.Time) {
+	lost := func(e *entry) bool { return s.admission.Quota().LeftByForce(e.Cluster) && !s.frozen(e) }
+	left := movedAtOnce
+	for _, e := range s.startedInOrder() {
+		if left > 0 && e.Holding && lost(e) {
+			left--
+			s.moveAway(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
+				"%s; the places of attempt %d there were freed by force", s.admission.Quota().Cordon(e.Cluster).Message(), e.Attempt)}, now)
+		}
+	}
+	for _, e := range s.recovery.removingInOrder() {
+		if left > 0 && lost(e) {
+			left--
+			s.recovery.abandonRemoval(e, now)
 		}
 	}
 }

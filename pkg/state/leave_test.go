@@ -1,12 +1,16 @@
 package state
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -142,5 +146,91 @@ func TestAFinalEvictionEndsWhenItsClusterIsLost(t *testing.T) {
 				t.Errorf("it ended as %s because of %+v, want %s because of %s", last.Phase, last.Reason, workload.Failed, kind)
 			}
 		})
+	}
+}
+
+// A waiting workload of which a lost attempt is removed in a cluster does not wait for that
+// when the cluster leaves by force, nor when it has left by then. The cluster is commanded to
+// remove the attempt all the same.
+func TestNoRemovalInALostClusterIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	later := &event.GangDesired{Workload: gangID, Cluster: "c", Attempt: 3, State: event.Present, Queue: "q", Kind: "RayCluster", Name: "gang"}
+	for name, lose := range map[string]func(*stage){
+		"it leaves during the removal": func(s *stage) {
+			s.status(1, func(g *event.GangStatus) { g.Created, g.Later = true, 3 })
+			s.is(workload.Queued, workload.ReasonRestored)
+			s.Flush()
+			s.leave(true)
+		},
+		"it had left before the restoration": func(s *stage) {
+			s.leave(true)
+			s.Ahead(Ahead{Commands: []*event.GangDesired{later}}, s.now)
+			s.step(time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 3)
+			s.created(true)
+			lose(s)
+			e := s.gang()
+			if e.Phase != workload.Queued || e.Cluster != "" || e.Attempt != 4 || len(s.removals.removing) != 0 {
+				t.Fatalf("the gang is %s in attempt %d of cluster %q, and %d are removed", e.Phase, e.Attempt, e.Cluster, len(s.removals.removing))
+			}
+			if last := s.commanded(); last == nil || last.State != event.Absent || last.Attempt != 3 || last.Cluster != "c" {
+				t.Errorf("commanded is %+v, want attempt 3 absent", last)
+			}
+			for i := range 3 {
+				s.seq++
+				s.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: s.seq}, Node: capacity.Node{
+					Cluster: "d", Name: fmt.Sprintf("n%d", i), Ready: true, Allocatable: resource.List{"cpu": 4, "pods": 10},
+				}}, s.now)
+			}
+			s.step(time.Second)
+			if e := s.gang(); e.Phase != workload.Admitted || e.Cluster != "d" || e.Attempt != 4 {
+				t.Errorf("the gang is %s in attempt %d of cluster %q, want it admitted in d", e.Phase, e.Attempt, e.Cluster)
+			}
+		})
+	}
+}
+
+// One Tick moves a bounded number of gangs away from a cluster that leaves by force, those
+// submitted first before others, and the next ones the rest: a commit stays small.
+func TestGangsOfALostClusterMoveSomeAtATime(t *testing.T) {
+	t.Parallel()
+	const gangs = 2*movedAtOnce + 10
+	s := newStage(t, workload.Rules{}, gangs+3)
+	for i := range gangs {
+		s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+			ID: workload.ID(fmt.Sprintf("g%03d", i)), Queue: "q", Kind: "RayCluster", Name: fmt.Sprintf("g%d", i),
+			PodSets: []workload.PodSet{podSet("headgroup", workload.RoleHead, 1)},
+		}}, nil, s.now)
+	}
+	s.step(0)
+	holding := func() (n int, last workload.ID) {
+		for _, e := range s.startedInOrder() {
+			if e.Holding {
+				n++
+				last = e.ID
+			}
+			if e.Holding && e.Phase != workload.Admitted {
+				t.Errorf("gang %s is %s, want it as it was until it is moved", e.ID, e.Phase)
+			}
+		}
+		return n, last
+	}
+	if n, _ := holding(); n != gangs+1 {
+		t.Fatalf("%d gangs are admitted, want %d", n, gangs+1)
+	}
+	s.leave(true)
+	for _, want := range []int{gangs + 1 - movedAtOnce, gangs + 1 - 2*movedAtOnce, 0} {
+		n, last := holding()
+		if n != want || n > 0 && last != workload.ID(fmt.Sprintf("g%03d", gangs-1)) {
+			t.Fatalf("%d gangs have places, the last is %s; want %d, the last submitted among them", n, last, want)
+		}
+		s.step(time.Second)
+	}
+	if got := s.present(); got != 0 {
+		t.Errorf("%d nodes are there after all gangs have gone, want none", got)
 	}
 }

@@ -68,6 +68,20 @@ func (r *recovery) finishRemoval(e *entry, s *event.GangStatus, now time.Time) {
 	if !r.removals.removing[e.ID] || s.Cluster != e.Cluster || s.Attempt != e.Attempt-1 || !s.Released {
 		return
 	}
+	r.endRemoval(e, now)
+}
+
+// abandonRemoval lets a workload be admitted again though nobody confirms that the attempt is
+// gone: its cluster has left by force. The cluster finds the command if it comes back.
+func (r *recovery) abandonRemoval(e *entry, now time.Time) {
+	command := r.removal(e)
+	command.Order = r.commandOrder()
+	r.emit(now, event.DispatchSubject(e.Cluster, e.ID), removalKept, command)
+	r.endRemoval(e, now)
+}
+
+// endRemoval puts a workload back into its queue.
+func (r *recovery) endRemoval(e *entry, now time.Time) {
 	delete(r.removals.removing, e.ID)
 	e.Cluster, e.Reason = "", nil
 	r.emitChanged(e, now)

@@ -22,9 +22,11 @@ func (s *State) drained() []*Started {
 	return gangs
 }
 
+// mustLeave reports whether a gang is to be evicted from its cluster. From one that has left by
+// force package state moves gangs away, some at a time.
 func (s *State) mustLeave(g *Started) bool {
 	cordon := s.tree.Cordon(g.Cluster)
-	return cordon != nil && cordon.Drain && !g.Terminating && !g.Frozen
+	return cordon != nil && cordon.Drain && !cordon.Forced && !g.Terminating && !g.Frozen
 }
 
 // mustDrainClusters reports whether a gang has to leave its cluster.

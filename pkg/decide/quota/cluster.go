@@ -67,6 +67,12 @@ func (t *Tree) Left(cluster string) bool {
 	return c != nil && c.Left
 }
 
+// LeftByForce reports whether the gangs of a cluster do not wait for the removal of their pods.
+func (t *Tree) LeftByForce(cluster string) bool {
+	c := t.cordons[cluster]
+	return c != nil && c.Forced
+}
+
 // Drains reports whether any cluster is drained.
 func (t *Tree) Drains() bool { return t.drains }
 
