@@ -110,12 +110,12 @@ func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 }
 
 // checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
-// and those that the queue does not ask for any more.
+// those that the queue does not ask for any more, and those in clusters that have left.
 func (l *lifecycle) checkRequests(now time.Time) {
 	for _, e := range l.askingInOrder() {
 		switch p := e.Provisioning; {
 		case l.frozen(e):
-		case l.admission.QueueOf(&e.Workload).Provisioning(p.Flavors) == nil:
+		case l.admission.QueueOf(&e.Workload).Provisioning(p.Flavors) == nil || l.admission.Quota().Left(p.Cluster):
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
 			l.enqueue(e)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -216,4 +217,36 @@ func TestAQueueThatLosesItsCheckTakesRequestsBack(t *testing.T) {
 	a.step(0)
 	a.wantSent("forgotten " + requestOne)
 	a.wantPhase(workload.Queued, workload.ReasonNeverFits)
+}
+
+// A request in a cluster that has left is withdrawn, and the gang waits for places elsewhere.
+func TestARequestInAClusterThatHasLeftEnds(t *testing.T) {
+	t.Parallel()
+	for _, forced := range []bool{false, true} {
+		t.Run(fmt.Sprintf("forced %t", forced), func(t *testing.T) {
+			t.Parallel()
+			a := newAsker(t)
+			a.wantSent("provision " + requestOne)
+			policy := a.policy
+			policy.ClusterCordons = []quota.ClusterCordon{{Name: "c", Since: a.now, By: "ann", Drain: true, Left: true, Forced: forced}}
+			a.ApplyConfiguration([]Queue{a.queues["q"]}, policy, a.Version()+1)
+			a.step(time.Second)
+			a.wantSent("forgotten " + requestOne)
+			if hasRequest(a.gang()) {
+				t.Errorf("the gang has the request %+v", a.gang().Provisioning)
+			}
+			a.step(time.Minute)
+			a.wantSent()
+			for i := range 2 {
+				a.seq++
+				a.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: a.seq}, Node: capacity.Node{
+					Cluster: "d", Name: fmt.Sprintf("n%d", i), Ready: true, Allocatable: resource.List{"cpu": 1, "pods": 10},
+				}}, a.now)
+			}
+			a.step(time.Second)
+			if p := a.gang().Provisioning; !hasRequest(a.gang()) || p.Cluster != "d" {
+				t.Errorf("the gang has the request %+v, want one in d", p)
+			}
+		})
+	}
 }
