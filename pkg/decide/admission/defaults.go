@@ -1,20 +1,23 @@
 package admission
 
 import (
+	"maps"
+
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Containers that ask none of a resource ask for the default of their namespace, which the API
 // server writes into them when a pod is created. What a waiting workload asks for counts it.
-// Where clusters have different defaults, the largest counts in all of them. A gang that has
+// Where clusters have different defaults, the largest counts in all of them; those of clusters
+// that have left do not count. A gang that has
 // started keeps what was reserved for it.
 
 // defaultsOf returns the default requests of the namespace of a workload.
 func (s *State) defaultsOf(w *workload.Workload) resource.List {
 	var defaults resource.List
 	for cluster, names := range s.namespaces.of {
-		if home := w.Home(); home != "" && home != cluster {
+		if home := w.Home(); home != "" && home != cluster || s.namespaces.left[cluster] {
 			continue
 		}
 		if of := names[w.Namespace].Defaults; len(of) > 0 {
@@ -22,6 +25,14 @@ func (s *State) defaultsOf(w *workload.Workload) resource.List {
 		}
 	}
 	return defaults
+}
+
+// noteLeft has the defaults of clusters that have left not count. What waits asks for the
+// others with the next decision.
+func (s *State) noteLeft() {
+	if left := s.tree.LeftClusters(); !maps.Equal(left, s.namespaces.left) {
+		s.namespaces.left, s.events.defaults = left, true
+	}
 }
 
 // withDefaults returns what a waiting workload asks for by default, too, and whether that is

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
@@ -110,5 +111,24 @@ func TestTheLargestDefaultOfAllClustersCounts(t *testing.T) {
 	plan = decide(s)
 	if len(plan.Admissions) != 1 || plan.Admissions[0].PodSets[0].Template.Requests["memory"] != 1<<30 {
 		t.Errorf("without the namespace in the west the plan is %+v", plan)
+	}
+}
+
+// TestDefaultsOfAClusterThatHasLeftDoNotCount: also for a workload that waits already.
+func TestDefaultsOfAClusterThatHasLeftDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(nil)
+	addNode(s, "east", 2)
+	s.SetNamespace("east", "limited", defaulting(1))
+	s.SetNamespace("west", "limited", defaulting(3))
+	s.Enqueue(admission.Waiting{Workload: bare("gang", "limited")})
+	if plan := decide(s); len(plan.Admissions) > 0 {
+		t.Fatalf("with a default of 3 GiB in the west and a node of 2 GiB the plan is %+v", plan)
+	}
+	t0 := time.Unix(1_000_000, 0).UTC()
+	s.Reconfigure(treeOf(t, quota.Config{ClusterCordons: []quota.ClusterCordon{{Name: "west", Since: t0, By: "ann", Drain: true, Left: true}}}))
+	plan := decide(s)
+	if len(plan.Admissions) != 1 || plan.Admissions[0].PodSets[0].Template.Requests["memory"] != 1<<30 {
+		t.Errorf("after the west has left the plan is %+v", plan)
 	}
 }

@@ -36,6 +36,7 @@ func (n Namespace) unmet(s *quota.LabelSelector) string {
 type namespaces struct {
 	of    map[string]map[string]Namespace // by cluster and name
 	known map[string]bool                 // clusters that have reported all of theirs
+	left  map[string]bool                 // clusters that have left; replaced, never changed
 	// required: one that has not been reported may not use a queue that selects. While a
 	// term begins they may, because their reports are still to be read.
 	required bool
@@ -46,7 +47,7 @@ func newNamespaces() *namespaces {
 }
 
 func (n *namespaces) clone() *namespaces {
-	c := &namespaces{of: make(map[string]map[string]Namespace, len(n.of)), known: maps.Clone(n.known), required: n.required}
+	c := &namespaces{of: make(map[string]map[string]Namespace, len(n.of)), known: maps.Clone(n.known), left: n.left, required: n.required}
 	for cluster, names := range n.of {
 		c.of[cluster] = maps.Clone(names)
 	}

@@ -14,6 +14,7 @@ import (
 func (s *State) Reconfigure(tree *quota.Tree) {
 	s.clearUnschedulable()
 	*s = *s.rebuilt(tree, s.firstWaiting(s.waiting.Len()))
+	s.noteLeft()
 }
 
 // clearUnschedulable removes all flavored signatures from the unschedulable sets.

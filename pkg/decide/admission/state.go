@@ -54,13 +54,15 @@ func NewState(tree *quota.Tree) *State {
 	if tree == nil {
 		tree, _ = quota.New(quota.Config{}) // nothing is valid
 	}
-	return &State{
+	s := &State{
 		fleets: map[string]*placement.Fleet{}, tree: tree, queues: map[string]*queue{}, signatures: map[string]*podSetSignature{},
 		flavored: map[string]*flavoredSignature{}, aliases: map[*workload.PodSet]*podSetSignature{},
 		waiting: newWaiting(0), started: map[workload.ID]*Started{},
 		evictedFor: map[workload.ID]map[workload.ID]bool{}, events: events{quotaFreed: map[string]bool{}},
 		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(),
 	}
+	s.namespaces.left = tree.LeftClusters()
+	return s
 }
 
 // newWaiting returns an index with room for about that number of workloads.

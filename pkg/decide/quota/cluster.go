@@ -67,6 +67,17 @@ func (t *Tree) Left(cluster string) bool {
 	return c != nil && c.Left
 }
 
+// LeftClusters are the clusters of which Left is true.
+func (t *Tree) LeftClusters() map[string]bool {
+	left := map[string]bool{}
+	for name, c := range t.cordons {
+		if c.Left {
+			left[name] = true
+		}
+	}
+	return left
+}
+
 // LeftByForce reports whether the gangs of a cluster do not wait for the removal of their pods.
 func (t *Tree) LeftByForce(cluster string) bool {
 	c := t.cordons[cluster]
