@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,25 +16,21 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/service/pause"
-	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/queue-manager/internal/budget"
 	"muster.dev/muster/services/queue-manager/internal/store"
-	"muster.dev/muster/services/queue-manager/internal/usage"
 )
 
 const (
 	// budgetStored is how often the use of budgets is stored, beside when one is used up:
 	// what a new leader has to sum again.
 	budgetStored = 5 * time.Minute
-	// budgetTimeout bounds the sum for one budget.
-	budgetTimeout = 10 * time.Second
 )
 
 // budgets keeps the holds of budgets during a term, beside its loop.
 type budgets struct {
 	*leader
 	configure func(ctx context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error)
-	uses      map[string]store.BudgetUse
+	sums      budgetSums
 	stored    time.Time
 	usedUp    map[string]bool
 }
@@ -40,10 +38,10 @@ type budgets struct {
 // keepBudgets sums what is used of budgets, and holds queues whose budgets are used up, until
 // ctx ends.
 func (l *leader) keepBudgets(ctx context.Context, configure func(context.Context, string, query.ConfigureRequest) (query.ConfigureAnswer, error)) {
-	b := &budgets{leader: l, configure: configure, usedUp: map[string]bool{}}
+	b := &budgets{leader: l, configure: configure, sums: budgetSums{stored: l.Store.BudgetUses, reserved: l.reserved}, usedUp: map[string]bool{}}
 	defer l.Metrics.budgets.Reset()
 	for ctx.Err() == nil {
-		if err := b.look(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		if err := b.look(ctx, time.Now().UTC().Truncate(time.Microsecond)); err != nil && ctx.Err() == nil {
 			l.Logger.Warn("cannot check budgets", zap.Error(err))
 		}
 		_ = pause.For(ctx, l.BudgetInterval) // the loop looks at the context
@@ -65,38 +63,28 @@ func (b *budgets) look(ctx context.Context, now time.Time) (err error) {
 		b.Metrics.budgets.Reset()
 		return nil
 	}
-	var failed error
-	if b.uses == nil {
-		if b.uses, err = b.Store.BudgetUses(ctx); err != nil {
-			failed = err // no use is known, and holds end with their periods
-		}
-	}
-	used, uses := map[string]budget.Use{}, []store.BudgetUse{}
+	failed := b.sums.add(ctx, policy.Budgets, now)
 	keep := now.Sub(b.stored) >= budgetStored
+	used := map[string]budget.Use{}
 	b.Metrics.budgets.Reset()
 	for i := range policy.Budgets {
 		of := &policy.Budgets[i]
-		use, err := b.sum(ctx, of, policy.Flavors, now)
-		if failed = errors.Join(failed, err); err != nil {
-			continue
+		use := b.sums.uses[of.Name]
+		if !use.Upto.Equal(now) && use.Hours < float64(of.Hours) {
+			continue // there may be more
 		}
-		uses = append(uses, use)
 		used[of.Name] = budget.Use{Begins: use.Begins, Upto: use.Upto, Hours: use.Hours}
 		b.Metrics.budgets.WithLabelValues(of.Name, of.Queue).Set(use.Hours / float64(of.Hours))
 		if b.noteUsedUp(of, use) {
 			keep = true
 		}
 	}
-	if failed == nil {
-		b.uses = map[string]store.BudgetUse{}
-		for _, use := range uses {
-			b.uses[use.Budget] = use
+	if keep || failed != nil { // what was summed before a failure need not be summed again
+		err := b.Store.KeepBudgetUses(ctx, b.epoch, slices.Collect(maps.Values(b.sums.uses)), namesOf(policy.Budgets))
+		if err == nil {
+			b.stored = now
 		}
-		if keep {
-			if failed = b.Store.KeepBudgetUses(ctx, b.epoch, uses); failed == nil {
-				b.stored = now
-			}
-		}
+		failed = errors.Join(failed, err)
 	}
 	return errors.Join(failed, b.hold(ctx, policy, used, now))
 }
@@ -115,67 +103,29 @@ func (b *budgets) noteUsedUp(of *quota.Budget, use store.BudgetUse) bool {
 	return true
 }
 
-// sum returns what was used of a budget in the present period: what is known, and what was used
-// since.
-func (b *budgets) sum(ctx context.Context, of *quota.Budget, flavors []quota.Flavor, now time.Time) (store.BudgetUse, error) {
-	begins, _ := of.PeriodAt(now)
-	use := b.uses[of.Name]
-	if spec := specOf(of); use.Spec != spec || !use.Begins.Equal(begins) || use.Upto.After(now) {
-		use = store.BudgetUse{Budget: of.Name, Spec: spec, Begins: begins, Upto: begins}
-	}
-	if !use.Upto.Before(now) {
-		return use, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, budgetTimeout)
-	defer cancel()
-	request := query.UsageRequest{Since: use.Upto, Until: now, Queue: of.Queue, Namespace: of.Namespace, Resources: []resource.Name{of.Resource}}
-	err := b.Store.Usage(ctx, func(h *store.UsageHistory) error {
-		report, err := usage.Report(ctx, h, request, flavors, now)
-		for _, row := range report.Rows {
-			for _, r := range row.Resources {
-				use.Hours += r.Reserved / unitOf(r.Resource) / time.Hour.Seconds()
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return use, fmt.Errorf("budget %s: %w", of.Name, err)
-	}
-	use.Upto = now
-	return use, nil
-}
-
-// unitOf is how much of a resource the hours of a budget are of.
-func unitOf(name resource.Name) float64 {
-	if resource.InBytes(name) {
-		return 1 << 30
-	}
-	return 1
-}
-
-func specOf(b *quota.Budget) string { return fmt.Sprintf("%s/%s %s", b.Namespace, b.Queue, b.Resource) }
-
-// hold makes and ends holds, as changes of the configuration.
-func (b *budgets) hold(ctx context.Context, policy quota.Config, used map[string]budget.Use, now time.Time) error {
+// hold makes and ends holds, as changes of the configuration: one by one, so that one that is
+// refused keeps none of the others.
+func (b *budgets) hold(ctx context.Context, policy quota.Config, used map[string]budget.Use, now time.Time) (failed error) {
 	hold, end := budget.Decide(policy, used, now)
-	if len(hold)+len(end) == 0 {
-		return nil
-	}
-	var request query.ConfigureRequest
 	for _, h := range hold {
 		manifest, err := manifestOf(h)
-		if err != nil {
-			return err
+		if err == nil {
+			err = b.change(ctx, "hold", h.Name, query.ConfigureRequest{Apply: []json.RawMessage{manifest}})
 		}
-		request.Apply = append(request.Apply, manifest)
+		failed = errors.Join(failed, err)
 	}
 	for _, name := range end {
-		request.Delete = append(request.Delete, kueue.Key{Kind: kueue.BudgetHold, Name: name})
+		request := query.ConfigureRequest{Delete: []kueue.Key{{Kind: kueue.BudgetHold, Name: name}}}
+		failed = errors.Join(failed, b.change(ctx, "end the hold", name, request))
 	}
+	return failed
+}
+
+func (b *budgets) change(ctx context.Context, what, name string, request query.ConfigureRequest) error {
 	if _, err := b.configure(ctx, "", request); err != nil {
-		return fmt.Errorf("hold %d queues and end %d holds of budgets: %w", len(hold), len(end), err)
+		return fmt.Errorf("%s of budget %s: %w", what, name, err)
 	}
-	b.Logger.Info("holds of budgets changed", zap.Int("held", len(hold)), zap.Strings("ended", end))
+	b.Logger.Info("holds of budgets changed", zap.String("budget", name), zap.String("change", what))
 	return nil
 }
 

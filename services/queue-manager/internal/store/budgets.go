@@ -54,17 +54,17 @@ func loadBudgetUses(ctx context.Context, tx querier) (map[string]BudgetUse, erro
 	return all, nil
 }
 
-// KeepBudgetUses stores uses, and deletes those of all other budgets.
-func (s *Store) KeepBudgetUses(ctx context.Context, epoch int64, uses []BudgetUse) error {
+// KeepBudgetUses stores uses, and deletes those of all budgets but the present ones. Of the same
+// use in the same period the later stays.
+func (s *Store) KeepBudgetUses(ctx context.Context, epoch int64, uses []BudgetUse, present []string) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
-		names := make([]string, len(uses))
-		for i, u := range uses {
-			names[i] = u.Budget
+		for _, u := range uses {
 			batch.Queue(`INSERT INTO budget_usage (budget, spec, begins, upto, hours) VALUES ($1, $2, $3, $4, $5)
-				ON CONFLICT (budget) DO UPDATE SET spec = excluded.spec, begins = excluded.begins, upto = excluded.upto, hours = excluded.hours`,
+				ON CONFLICT (budget) DO UPDATE SET spec = excluded.spec, begins = excluded.begins, upto = excluded.upto, hours = excluded.hours
+				WHERE budget_usage.spec <> excluded.spec OR budget_usage.begins <> excluded.begins OR budget_usage.upto <= excluded.upto`,
 				u.Budget, u.Spec, u.Begins, u.Upto, u.Hours)
 		}
-		batch.Queue(`DELETE FROM budget_usage WHERE NOT budget = ANY($1::text[])`, names)
+		batch.Queue(`DELETE FROM budget_usage WHERE NOT budget = ANY($1::text[])`, append([]string{}, present...))
 	})
 	if err != nil {
 		return fmt.Errorf("keep the use of %d budgets: %w", len(uses), err)
@@ -84,7 +84,8 @@ func BudgetsOf(policy quota.Config, uses map[string]BudgetUse, now time.Time) []
 			shown.UsedHours, shown.Upto = use.Hours, use.Upto
 		}
 		for j := range policy.BudgetHolds {
-			shown.Holds = shown.Holds || policy.BudgetHolds[j].Name == b.Name
+			h := &policy.BudgetHolds[j]
+			shown.Holds = shown.Holds || h.Name == b.Name && now.Before(h.Until)
 		}
 		all = append(all, shown)
 	}

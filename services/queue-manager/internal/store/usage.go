@@ -41,6 +41,22 @@ func (u *UsageHistory) Steps(ctx context.Context, since time.Time, visit func(st
 	return u.visit(ctx, visit, usageColumns+` AND at >= $1 ORDER BY seq`, since)
 }
 
+// Within visits the steps with usage from a time until another, in their order.
+func (u *UsageHistory) Within(ctx context.Context, since, until time.Time, visit func(state.HistoryRow) error) error {
+	return u.visit(ctx, visit, usageColumns+` AND at >= $1 AND at < $2 ORDER BY seq`, since, until)
+}
+
+// Later lists the workloads that have a step with usage at or after a time, but not their first
+// of all.
+func (u *UsageHistory) Later(ctx context.Context, from time.Time) ([]workload.ID, error) {
+	rows, err := u.tx.Query(ctx, `SELECT workload FROM history WHERE usage IS NOT NULL AND at >= $1
+		GROUP BY workload HAVING NOT bool_or(usage ? 'since') ORDER BY min(seq)`, from)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[workload.ID])
+}
+
 // Last visits the last step with usage before a time of each of the workloads that have one.
 func (u *UsageHistory) Last(ctx context.Context, ids []workload.ID, before time.Time, visit func(state.HistoryRow) error) error {
 	return u.visit(ctx, visit, `SELECT h.* FROM unnest($1::uuid[]) w (id), LATERAL (

@@ -55,6 +55,18 @@ func TestUsageIsStoredAndRead(t *testing.T) {
 		if diff := cmp.Diff(steps[:1], last); diff != "" {
 			t.Errorf("the last before: %s", diff)
 		}
+		var part []state.HistoryRow
+		if err := h.Within(t.Context(), begin, begin.Add(30*time.Minute), into(&part)); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(steps[:2], part); diff != "" {
+			t.Errorf("steps of a part: %s", diff)
+		}
+		for minutes, want := range map[int]int{0: 0, 1: 1, 30: 1, 31: 0} { // all of its steps are no later ones
+			if later, err := h.Later(t.Context(), begin.Add(time.Duration(minutes)*time.Minute)); err != nil || len(later) != want {
+				t.Errorf("steps later than %d minutes are of %v, %v; want %d workloads", minutes, later, err, want)
+			}
+		}
 		holding, err := h.Holding(t.Context())
 		if err != nil {
 			return err
