@@ -39,7 +39,11 @@ func Decide(policy quota.Config, used map[string]Use, now time.Time) (hold []quo
 		use, known := used[b.Name]
 		known = known && use.Begins.Equal(begins)
 		switch {
-		case known && use.Hours < float64(b.Hours), !known && !fits:
+		case !known: // a change of the hours alone does not end it
+			same := b.Stop(h.Used, h.Since, until)
+			same.Hours = h.Hours
+			wanted[b.Name] = is && h == same
+		case use.Hours < float64(b.Hours):
 		case fits:
 			wanted[b.Name] = true
 		default:

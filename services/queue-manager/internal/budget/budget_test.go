@@ -57,7 +57,9 @@ func TestHoldsOfBudgets(t *testing.T) {
 				t.Fatalf("with %.0f of %d hours used it is held: %v", hours, c.Budgets[0].Hours, held)
 			case !known && held && !was:
 				t.Fatalf("it is held, and what was used is not known")
-			case held && (!c.BudgetHolds[0].Until.Equal(until) || c.BudgetHolds[0].Hours != c.Budgets[0].Hours):
+			case !known && was && begins.Equal(before) && !held && c.Budgets[0].Action == quota.BudgetHolds:
+				t.Fatalf("it is not held any more, and what was used is not known")
+			case held && (!c.BudgetHolds[0].Until.Equal(until) || known && c.BudgetHolds[0].Hours != c.Budgets[0].Hours):
 				t.Fatalf("the hold is %+v, of a period until %s and %d hours", c.BudgetHolds[0], until, c.Budgets[0].Hours)
 			}
 			if hold, end := budget.Decide(c, used, now); len(hold)+len(end) > 0 {
