@@ -219,3 +219,29 @@ func TestLostPodsSpareReservedNodes(t *testing.T) {
 		})
 	}
 }
+
+// TestAHoldOfABudgetEndsWithItsPeriod: also when the configuration goes on to have it.
+func TestAHoldOfABudgetEndsWithItsPeriod(t *testing.T) {
+	t.Parallel()
+	b := quota.Budget{Name: "b", Queue: "queue", Resource: "nvidia.com/gpu", Hours: 1, Period: quota.Day, Action: quota.BudgetHolds}
+	_, until := b.PeriodAt(start)
+	policy := quota.Config{Budgets: []quota.Budget{b}, BudgetHolds: []quota.BudgetStop{b.Stop(1, start.Add(-time.Second), until)}}
+	s := admission.NewState(treeOf(t, policy))
+	s.SetNode(nodeOf("one", 8, 8))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	plan := admission.Decide(s, start)
+	if len(plan.Admissions) > 0 || !plan.NextAt.Equal(until) || s.Pending(until.Add(-time.Second)) || !s.Pending(until) {
+		t.Fatalf("the plan is %+v; want nothing until %s", plan, until)
+	}
+	if plan := admission.Decide(s, until); len(plan.Admissions) != 1 || s.HeldBy("", "queue") != "" {
+		t.Fatalf("after the period the plan is %+v, and it is held by %q", plan, s.HeldBy("", "queue"))
+	}
+	s.Reconfigure(treeOf(t, policy))
+	if why := s.HeldBy("", "queue"); why != "" {
+		t.Errorf("after another change it is held by %q", why)
+	}
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	if plan := admission.Decide(s, until.Add(time.Second)); len(plan.Admissions) != 1 {
+		t.Errorf("after another change the plan is %+v", plan)
+	}
+}

@@ -16,6 +16,7 @@ func Decide(s *State, now time.Time) Plan {
 	d := &decision{state: s, now: now}
 	s.tree.Advance(now)
 	d.orderByUse()
+	d.endBudgetStops()
 	d.recheckNamespaces()
 	d.recheckDefaults()
 	d.endBackoffs()
@@ -224,6 +225,9 @@ func (d *decision) nextAt() time.Time {
 		if len(q.patient) > 0 {
 			note(q.patient[0].patienceEnd())
 		}
+	}
+	for i := range d.state.tree.BudgetStops() {
+		note(d.state.tree.BudgetStops()[i].Until)
 	}
 	for i := range d.state.tree.Reservations() {
 		r := &d.state.tree.Reservations()[i]

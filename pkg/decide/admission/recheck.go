@@ -28,6 +28,26 @@ func (d *decision) recheckNamespaces() {
 	}
 }
 
+// endBudgetStops lets those go that were held by budgets of a period that is over.
+func (d *decision) endBudgetStops() {
+	s := d.state
+	if !s.tree.EndBudgetStops(d.now) {
+		return
+	}
+	var changed []*Waiting
+	for w := range s.waiting.All() {
+		if !bothHeld(w.held, s.heldBy(w)) {
+			changed = append(changed, w)
+		}
+	}
+	slices.SortFunc(changed, before)
+	for _, w := range changed {
+		again := w.resubmitted(s)
+		again.Reported = false
+		s.Enqueue(again)
+	}
+}
+
 // recheckDefaults has waiting workloads ask for what their namespaces now have by default.
 // So do those that hold quota while they wait for nodes or checks: a new leader takes their
 // quota before it reads the defaults. Those with a nomination start with what is reserved for

@@ -30,6 +30,7 @@ func (s *State) clearUnschedulable() {
 // waiting workloads only the given ones. It has no verdicts, and keeps since when nodes
 // have been kept clear for a head.
 func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
+	tree.EndBudgetStops(s.decidedAt)
 	next := NewState(tree)
 	next.victimOrder = s.victimOrder
 	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total

@@ -99,10 +99,28 @@ func thousands(n int64) string {
 	return text
 }
 
+// BudgetStops returns those of the policy. They are not to be changed.
+func (t *Tree) BudgetStops() []BudgetStop { return t.config.BudgetHolds }
+
+// EndBudgetStops ends the holds whose periods are over at the time of a decision, whether or not
+// the configuration still has them: its change may be refused. It reports whether one ended.
+func (t *Tree) EndBudgetStops(now time.Time) (ended bool) {
+	if len(t.config.BudgetHolds) == 0 || !now.After(t.budgetsAt) {
+		return false
+	}
+	for i := range t.config.BudgetHolds {
+		until := t.config.BudgetHolds[i].Until
+		ended = ended || until.After(t.budgetsAt) && !until.After(now)
+	}
+	t.budgetsAt = now
+	return ended
+}
+
 // BudgetStoppedBy returns the hold of a queue in a namespace whose budget is used up; nil for none.
 func (t *Tree) BudgetStoppedBy(namespace, queue string) *BudgetStop {
 	for i := range t.config.BudgetHolds {
-		if h := &t.config.BudgetHolds[i]; h.Queue == queue && (h.Namespace == "" || h.Namespace == namespace) {
+		h := &t.config.BudgetHolds[i]
+		if h.Queue == queue && (h.Namespace == "" || h.Namespace == namespace) && h.Until.After(t.budgetsAt) {
 			return h
 		}
 	}

@@ -49,6 +49,8 @@ type Tree struct {
 	usageBefore map[string]resource.List
 	// localUsages are what LocalQueues use and used, by LocalName.
 	localUsages map[string]*localUsage
+	// budgetsAt is the time of the last EndBudgetStops.
+	budgetsAt time.Time
 	// advancedTo is the time of the last Advance or AdvanceChanged.
 	advancedTo time.Time
 	// capacity is what the clusters have in all. Shares of a resource without quota
