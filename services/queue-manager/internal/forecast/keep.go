@@ -17,7 +17,7 @@ type Keeper interface {
 	Leads(ctx context.Context, holder string) (epoch int64, leads bool, err error)
 	OpenEstimates(ctx context.Context) (first, last []store.MadeEstimate, err error)
 	Scores(ctx context.Context) ([]store.ScoredEstimate, error)
-	KeepEstimates(ctx context.Context, epoch int64, made []store.MadeEstimate, scored []store.ScoredEstimate) error
+	KeepEstimates(ctx context.Context, epoch int64, made []store.MadeEstimate, scored []store.ScoredEstimate) (refused int, err error)
 }
 
 const (
@@ -128,8 +128,18 @@ func (f *Forecaster) read(ctx context.Context) error {
 			fresh.open[id] = o
 		}
 	}
+	f.takeUnkept(&fresh)
 	f.scores = fresh
 	return nil
+}
+
+// takeUnkept takes over the scores that could not be kept yet.
+func (f *Forecaster) takeUnkept(fresh *scores) {
+	fresh.settled = f.scores.settled
+	for _, e := range fresh.settled {
+		delete(fresh.open, e.Workload)
+		fresh.score(open{e.Queue, e.Made, e.Wait, e.Quantiles}, e.Started)
+	}
 }
 
 // keep keeps what is due, if this queue-manager leads. What it cannot keep now it tries again
@@ -149,7 +159,10 @@ func (f *Forecaster) keep(ctx context.Context) {
 		return
 	}
 	if err == nil && len(due)+len(settled) > 0 {
-		err = f.Store.KeepEstimates(ctx, epoch, due, settled)
+		var refused int
+		if refused, err = f.Store.KeepEstimates(ctx, epoch, due, settled); refused > 0 {
+			f.Logger.Error("the database refuses to store estimates; they are left out", zap.Int("refused", refused))
+		}
 	}
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, store.ErrFenced) {

@@ -77,12 +77,12 @@ func (k *keeper) OpenEstimates(context.Context) (first, last []store.MadeEstimat
 
 func (k *keeper) Scores(context.Context) ([]store.ScoredEstimate, error) { return k.past, nil }
 
-func (k *keeper) KeepEstimates(_ context.Context, _ int64, made []store.MadeEstimate, scored []store.ScoredEstimate) error {
+func (k *keeper) KeepEstimates(_ context.Context, _ int64, made []store.MadeEstimate, scored []store.ScoredEstimate) (int, error) {
 	if k.err != nil {
-		return k.err
+		return 0, k.err
 	}
 	k.made, k.scored = append(k.made, made...), append(k.scored, scored...)
-	return nil
+	return 0, nil
 }
 
 // TestALeaderGoesOnWithWhatWasKept: a workload that an earlier leader has estimated is scored by
@@ -125,5 +125,26 @@ func TestALeaderGoesOnWithWhatWasKept(t *testing.T) {
 	}
 	if got := f.scores.results()["q"]; got.Started != 2 || got.P90Coverage != 0.5 {
 		t.Errorf("of the estimates came %+v, want 2 starts, half of them by the p90", got)
+	}
+}
+
+// TestScoresThatAreNotKeptOutliveATakeOver: they are kept then, and count.
+func TestScoresThatAreNotKeptOutliveATakeOver(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+	first := store.MadeEstimate{Workload: "w", Queue: "q", Made: began, Wait: time.Hour, Quantiles: make([]time.Duration, len(estimate.Levels()))}
+	k := &keeper{leads: true, err: errors.New("Postgres is away"), first: []store.MadeEstimate{first}, last: []store.MadeEstimate{first}}
+	f := &Forecaster{Store: k, Logger: zap.NewNop(), Metrics: NewMetrics(prometheus.NewRegistry()), known: map[workload.ID]bool{"w": true}}
+	f.restore(t.Context())
+	f.scores.started(&workload.Record{Workload: workload.Workload{ID: "w"}, Times: workload.Times{Admitted: began.Add(time.Hour)}}, f.Metrics)
+	f.keep(t.Context())
+	k.err, f.kept.epoch = nil, 3 // an earlier term
+	f.restore(t.Context())
+	f.keep(t.Context())
+	if diff := cmp.Diff([]store.ScoredEstimate{{MadeEstimate: first, Started: began.Add(time.Hour)}}, k.scored); diff != "" {
+		t.Errorf("kept scores: %s", diff)
+	}
+	if got := f.scores.results()["q"].Started; got != 1 || len(f.scores.open) > 0 {
+		t.Errorf("%d starts are scored, and %d are open; want 1 and none", got, len(f.scores.open))
 	}
 }

@@ -52,40 +52,79 @@ func (s *Store) Leads(ctx context.Context, holder string) (epoch int64, leads bo
 }
 
 // KeepEstimates adds estimates, and those that were scored, and deletes what is too old to be
-// kept. It runs beside the leader's transactions.
-func (s *Store) KeepEstimates(ctx context.Context, epoch int64, made []MadeEstimate, scored []ScoredEstimate) error {
+// kept. It runs beside the leader's transactions. What the database refuses for its data is left
+// out for good, so that it does not keep the others from being kept: refused counts it.
+func (s *Store) KeepEstimates(ctx context.Context, epoch int64, made []MadeEstimate, scored []ScoredEstimate) (refused int, err error) {
+	leftOut, err := keepEach(made, func(some []MadeEstimate) error { return s.keepMade(ctx, epoch, some) })
+	if err != nil {
+		return leftOut, fmt.Errorf("keep %d estimates: %w", len(made), err)
+	}
+	refused = leftOut
+	leftOut, err = keepEach(scored, func(some []ScoredEstimate) error { return s.keepScored(ctx, epoch, some) })
+	if err != nil {
+		return refused + leftOut, fmt.Errorf("keep %d scores of estimates: %w", len(scored), err)
+	}
+	return refused + leftOut, nil
+}
+
+// keepEach keeps all at once, or all but those that are refused for what they are.
+func keepEach[T any](all []T, keep func([]T) error) (refused int, err error) {
+	if len(all) == 0 {
+		return 0, nil
+	}
+	if err = keep(all); !Suspect(err) {
+		return 0, err
+	}
+	if len(all) == 1 {
+		return 1, nil
+	}
+	first, err := keepEach(all[:len(all)/2], keep)
+	if err != nil {
+		return first, err
+	}
+	second, err := keepEach(all[len(all)/2:], keep)
+	return first + second, err
+}
+
+func (s *Store) keepMade(ctx context.Context, epoch int64, made []MadeEstimate) error {
+	rows := make([]estimateRow, len(made))
+	for i, e := range made {
+		rows[i] = rowOf(e)
+	}
+	return s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`INSERT INTO estimates (workload, made, queue, wait, quantiles, unknown)
+			SELECT * FROM jsonb_to_recordset($1::jsonb) AS e (workload uuid, made timestamptz, queue text, wait bigint, quantiles bigint[], unknown text)
+			ON CONFLICT DO NOTHING`, encoded(rows))
+		deleteEstimates(batch, estimatesKept)
+	})
+}
+
+// deleteEstimates deletes all but the last of the rows, and the first with a time of each live
+// workload since its last start that was scored: it is scored by that.
+func deleteEstimates(batch *pgx.Batch, keep int) {
+	batch.Queue(`DELETE FROM estimates e WHERE seq <= (SELECT max(seq) FROM estimates) - $1::bigint
+		AND NOT EXISTS (SELECT FROM workloads w WHERE w.id = e.workload AND e.quantiles IS NOT NULL AND e.made =
+			(SELECT min(f.made) FROM estimates f WHERE f.workload = w.id AND f.quantiles IS NOT NULL
+				AND f.made > coalesce((SELECT max(started) FROM estimate_scores s WHERE s.workload = w.id), '-infinity')))`, keep)
+}
+
+func (s *Store) keepScored(ctx context.Context, epoch int64, scored []ScoredEstimate) error {
 	queues := map[string]bool{}
-	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
-		if len(made) > 0 {
-			rows := make([]estimateRow, len(made))
-			for i, e := range made {
-				rows[i] = rowOf(e)
-			}
-			batch.Queue(`INSERT INTO estimates (workload, made, queue, wait, quantiles, unknown)
-				SELECT * FROM jsonb_to_recordset($1::jsonb) AS e (workload uuid, made timestamptz, queue text, wait bigint, quantiles bigint[], unknown text)
-				ON CONFLICT DO NOTHING`, encoded(rows))
-			batch.Queue(`DELETE FROM estimates WHERE seq <= (SELECT max(seq) FROM estimates) - $1::bigint`, estimatesKept)
-		}
-		if len(scored) > 0 {
-			rows := make([]estimateRow, len(scored))
-			for i, e := range scored {
-				queues[e.Queue] = true
-				rows[i] = rowOf(e.MadeEstimate)
-				rows[i].Started = &e.Started
-			}
-			batch.Queue(`INSERT INTO estimate_scores (workload, queue, made, started, wait, quantiles)
-				SELECT * FROM jsonb_to_recordset($1::jsonb) AS e (workload uuid, queue text, made timestamptz, started timestamptz, wait bigint, quantiles bigint[])
-				ON CONFLICT DO NOTHING`, encoded(rows))
-		}
+	rows := make([]estimateRow, len(scored))
+	for i, e := range scored {
+		queues[e.Queue] = true
+		rows[i] = rowOf(e.MadeEstimate)
+		rows[i].Started = &e.Started
+	}
+	return s.transact(ctx, epoch, func(batch *pgx.Batch) {
+		batch.Queue(`INSERT INTO estimate_scores (workload, queue, made, started, wait, quantiles)
+			SELECT * FROM jsonb_to_recordset($1::jsonb) AS e (workload uuid, queue text, made timestamptz, started timestamptz, wait bigint, quantiles bigint[])
+			ON CONFLICT DO NOTHING`, encoded(rows))
 		for queue := range queues {
 			batch.Queue(`DELETE FROM estimate_scores WHERE queue = $1 AND seq <=
 				(SELECT seq FROM estimate_scores WHERE queue = $1 ORDER BY seq DESC OFFSET $2 LIMIT 1)`, queue, ScoresKept)
 		}
 	})
-	if err != nil {
-		return fmt.Errorf("keep %d estimates and %d scores: %w", len(made), len(scored), err)
-	}
-	return nil
 }
 
 // Scores returns the kept scores, the oldest of a queue first.

@@ -40,3 +40,8 @@ func (s *Store) FirstOf(ctx context.Context, led map[state.LocalQueueKey]string,
 	})
 	return ids, err
 }
+
+// DeleteEstimates deletes estimates as KeepEstimates does.
+func (s *Store) DeleteEstimates(ctx context.Context, epoch int64, keep int) error {
+	return s.transact(ctx, epoch, func(batch *pgx.Batch) { deleteEstimates(batch, keep) })
+}
