@@ -1,6 +1,7 @@
 -- What queues have used of their budgets, so that a leader goes on from there and need not sum
--- the history of a month. Queue-managers older than this migration run on with it, and have no
--- budgets.
+-- the history of a month. Queue-managers older than this migration run on with it. They have no
+-- budgets, and where one leads while budgets or their holds are applied it refuses changes of the
+-- configuration (docs/operations.md, Upgrade).
 
 -- +goose Up
 

