@@ -71,7 +71,7 @@ func (r *recovery) finishRemoval(e *entry, s *event.GangStatus, now time.Time) {
 	r.endRemoval(e, now)
 }
 
-// abandonRemoval lets a workload be admitted again though nobody confirms that the attempt is
+// abandonRemoval lets a workload be admitted again though no dispatcher confirms that the attempt is
 // gone: its cluster has left by force. The cluster finds the command if it comes back.
 func (r *recovery) abandonRemoval(e *entry, now time.Time) {
 	command := r.removal(e)
