@@ -2,8 +2,10 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -33,10 +35,15 @@ func (s *State) leaveClusters(now time.Time) {
 	if !leaving {
 		return
 	}
-	for _, key := range s.nodeKeys() {
-		if n := s.nodes[key]; s.admission.Quota().Left(key.Cluster) && n.present && len(n.holders) == 0 {
-			s.removeNode(key, now)
+	var empty []admission.NodeKey // most Ticks find none: only these are sorted
+	for key, n := range s.nodes {
+		if n.present && len(n.holders) == 0 && s.admission.Quota().Left(key.Cluster) {
+			empty = append(empty, key)
 		}
+	}
+	slices.SortFunc(empty, compareKeys)
+	for _, key := range empty {
+		s.removeNode(key, now)
 	}
 }
 

@@ -45,7 +45,7 @@ func (r *Requests) Report() RequestsReport {
 	}
 	for node, uid := range r.nodes {
 		if r.requests[uid] == nil {
-			violate("node %s came for request %s, which nobody has seen", node, uid)
+			violate("node %s came for request %s, which was never seen", node, uid)
 		}
 	}
 	for id, g := range r.gangs {

@@ -53,7 +53,7 @@ func (r *Requests) created(uid string, u *unstructured.Unstructured) *asked {
 	}
 	switch g := r.gangs[q.workload]; {
 	case g == nil:
-		r.violate("request %s is of workload %q, which nobody has submitted", q.name, q.workload)
+		r.violate("request %s is of workload %q, which was never submitted", q.name, q.workload)
 	case q.pods < 1 || q.pods > int64(g.lacking) || q.pods < int64(g.lacking) && !g.harmed:
 		r.violate("request %s asks for %d pods of workload %s, which lacks places for %d", q.name, q.pods, q.workload, g.lacking)
 	}
@@ -125,7 +125,7 @@ func (r *Requests) pod(kind watch.EventType, object any) {
 func (r *Requests) gang(p *askersPod) {
 	g := r.gangs[p.workload]
 	if g == nil {
-		r.violate("a pod of workload %s runs, which nobody has submitted", p.workload)
+		r.violate("a pod of workload %s runs, and the workload was never submitted", p.workload)
 		return
 	}
 	running, with := 0, map[string]bool{}

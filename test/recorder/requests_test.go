@@ -65,7 +65,7 @@ func TestTheRecorderOfRequestsBites(t *testing.T) {
 		want  string // empty for nothing
 	}{
 		"good":                  {[]func(*Requests){asks, provisioned, runs, ends}, ""},
-		"of nobody":             {[]func(*Requests){func(r *Requests) { r.request(watch.Added, requestObject("x", "h", 2)) }}, "which nobody has submitted"},
+		"of no workload":        {[]func(*Requests){func(r *Requests) { r.request(watch.Added, requestObject("x", "h", 2)) }}, "which was never submitted"},
 		"for a part":            {[]func(*Requests){func(r *Requests) { r.request(watch.Added, requestObject("one", "g", 1)) }}, "asks for 1 pods"},
 		"for more":              {[]func(*Requests){func(r *Requests) { r.request(watch.Added, requestObject("one", "g", 3)) }}, "asks for 3 pods"},
 		"two at once":           {[]func(*Requests){asks, func(r *Requests) { r.request(watch.Added, requestObject("two", "g", 2)) }}, "while request one of the same workload is there"},
@@ -73,7 +73,7 @@ func TestTheRecorderOfRequestsBites(t *testing.T) {
 		"a name twice":          {[]func(*Requests){asks, ends, func(r *Requests) { u := requestObject("one", "g", 2); u.SetUID("again"); r.request(watch.Added, u) }}, "made twice"},
 		"a part of the nodes":   {[]func(*Requests){asks, func(r *Requests) { r.node(watch.Added, nodeFor("a", "one")) }, func(r *Requests) { r.request(watch.Modified, requestObject("one", "g", 2, "Provisioned")) }}, "1 nodes came"},
 		"nodes of no condition": {[]func(*Requests){asks, func(r *Requests) { r.node(watch.Added, nodeFor("a", "one")) }, ends}, "1 nodes came"},
-		"a node of nothing":     {[]func(*Requests){func(r *Requests) { r.node(watch.Added, nodeFor("a", "gone")) }}, "which nobody has seen"},
+		"a node of nothing":     {[]func(*Requests){func(r *Requests) { r.node(watch.Added, nodeFor("a", "gone")) }}, "which was never seen"},
 		"never used":            {[]func(*Requests){asks, provisioned, ends}, "never ran whole with it"},
 		"used in part":          {[]func(*Requests){asks, provisioned, func(r *Requests) { r.pod(watch.Added, podWith("p", "g", "1", "one")) }, ends}, "never ran whole with it"},
 		"harmed":                {[]func(*Requests){asks, provisioned, func(r *Requests) { r.Harmed("g") }, ends}, ""},

@@ -57,8 +57,8 @@ it there is one queue, and --policy says how it decides.
 
 --model lublin makes a log instead of reading one, by the model of Lublin and Feitelson:
 --jobs, --seed and --load shape it, and --nodes is the size of the machine. With --windows
-only parts of 1,024 jobs are simulated, each on an empty cluster, and summed up: so many
-parts, evenly spaced, or parts that begin with the jobs of these numbers, from 0.
+only parts of 1,024 jobs are simulated, each on an empty cluster, and summed up: a number
+of parts, evenly spaced, or parts that begin with the jobs of the given numbers, from 0.
 
 With --eta each job that has to wait gets an estimated start time when it is submitted,
 as in a running Muster: from the present jobs, and from earlier run times and waits. The
@@ -83,9 +83,9 @@ With one policy -o json prints an object, with several a list of them.`,
 	flags.StringVar(&o.pod, "pod", "", "with --fleet, what the pod of a processor `requests`, such as cpu=4,nvidia.com/gpu=1 (default cpu=1)")
 	flags.StringSliceVar(&o.policies, "policy", []string{"easy"}, "the `policies` to simulate, one after the other")
 	flags.BoolVar(&o.known, "known-run-times", false, "jobs of a log declare the time that they run, and not the time that they requested")
-	flags.IntSliceVar(&o.windows, "windows", nil, "simulate so many parts of 1,024 jobs, or those that begin with the jobs of these `numbers`")
+	flags.IntSliceVar(&o.windows, "windows", nil, "simulate this number of parts of 1,024 jobs, or the parts that begin with the jobs of these `numbers`")
 	o.model.add(flags)
-	flags.IntVar(&o.urgent, "urgent", 0, "so many `percent` of the jobs have a higher priority; with --policy they have others evicted")
+	flags.IntVar(&o.urgent, "urgent", 0, "the `percent` of the jobs that have a higher priority; with --policy others are evicted for them")
 	flags.StringVar(&o.victims, "victims", "regret", "which jobs are evicted: regret as queue-manager chooses, or by the `order` kueue or fewest, to compare")
 	flags.BoolVar(&o.eta, "eta", false, "estimate the start time of each job that waits, and score the estimates")
 	program.AddOutput(cmd, flags, &o.output)
