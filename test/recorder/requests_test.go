@@ -73,6 +73,7 @@ func TestTheRecorderOfRequestsBites(t *testing.T) {
 		"a name twice":          {[]func(*Requests){asks, ends, func(r *Requests) { u := requestObject("one", "g", 2); u.SetUID("again"); r.request(watch.Added, u) }}, "made twice"},
 		"a part of the nodes":   {[]func(*Requests){asks, func(r *Requests) { r.node(watch.Added, nodeFor("a", "one")) }, func(r *Requests) { r.request(watch.Modified, requestObject("one", "g", 2, "Provisioned")) }}, "1 nodes came"},
 		"nodes of no condition": {[]func(*Requests){asks, func(r *Requests) { r.node(watch.Added, nodeFor("a", "one")) }, ends}, "1 nodes came"},
+		"a pod of no workload":  {[]func(*Requests){func(r *Requests) { r.pod(watch.Added, podWith("p", "x", "1", "one")) }}, "runs, and the workload was never submitted"},
 		"a node of nothing":     {[]func(*Requests){func(r *Requests) { r.node(watch.Added, nodeFor("a", "gone")) }}, "which was never seen"},
 		"never used":            {[]func(*Requests){asks, provisioned, ends}, "never ran whole with it"},
 		"used in part":          {[]func(*Requests){asks, provisioned, func(r *Requests) { r.pod(watch.Added, podWith("p", "g", "1", "one")) }, ends}, "never ran whole with it"},
