@@ -61,6 +61,7 @@ func messages() []message {
 		{&event.CheckWanted{}, event.CheckSubject("{check}", id), "queue-manager", "the controller of an AdmissionCheck", "what an AdmissionCheck is asked about a workload, and what became of its answer"},
 		{&event.CheckAnswer{}, event.CheckedSubject("{check}"), "the controller of an AdmissionCheck", "queue-manager", "an answer about a workload"},
 		{&event.DemandChanged{}, event.DemandSubject, "queue-manager", "who adds nodes", "what waiting gangs lack that more nodes would give them"},
+		{&event.BudgetUsedUp{}, event.EventsSubject(queue, ""), "queue-manager", client, "a budget of a queue is used up"},
 		{&event.ReportWanted{}, event.AskSubject(cluster), "queue-manager", "capacity-watcher, dispatcher", "publish the known state once more"},
 	}
 }
@@ -229,6 +230,8 @@ func fill(v reflect.Value, name string) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1.5)
 	case reflect.Uint64:
 		v.SetUint(1)
 	}

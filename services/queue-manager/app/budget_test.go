@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/spec/workload"
@@ -48,6 +49,10 @@ func TestABudgetHoldsAQueue(t *testing.T) {
 	running := w.runGang(first)
 	w.apply(budgetOf(5, quota.BudgetWarns))
 	w.budget("the budget is used up, and warns", func(q query.Queue) bool { return q.Budgets[0].UsedUp() && !q.Budgets[0].Holds })
+	said := await(w, "an event says so", func(e *event.BudgetUsedUp) bool { return e.Budget == "gpus" })
+	if said.Queue != "q" || said.Action != quota.BudgetWarns || said.Used < 5 {
+		t.Errorf("the event says %+v", said)
+	}
 	second := w.runGang(gangOf("second", "q", 1))
 
 	w.apply(budgetOf(5, quota.BudgetHolds))

@@ -181,8 +181,14 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	}
 	if _, payload, _ := d.Event(); err != nil {
 		line := fmt.Sprintf("(cannot be shown: %v)", err)
-		if waits, is := payload.(*event.RequestWaits); is {
-			line = output.Cell(fmt.Sprintf("%-10s  workload %s: %s", waits.Queue, waits.Workload, waits.Message))
+		switch said := payload.(type) {
+		case *event.RequestWaits:
+			line = output.Cell(fmt.Sprintf("%-10s  workload %s: %s", said.Queue, said.Workload, said.Message))
+		case *event.BudgetUsedUp:
+			if o.namespace != "" && said.Namespace != "" && said.Namespace != o.namespace {
+				return nil
+			}
+			line = output.Cell(fmt.Sprintf("%-10s  %s", said.Queue, said.Message))
 		}
 		_, err = fmt.Fprintf(out, "%s  %s\n", d.Stored.Local().Format(time.DateTime), line)
 		return err

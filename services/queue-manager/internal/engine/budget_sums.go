@@ -20,6 +20,8 @@ const (
 	budgetPart = 24 * time.Hour
 	// budgetTimeout bounds one sum.
 	budgetTimeout = 10 * time.Second
+	// budgetLook bounds all sums of one look: what is left is summed by the next ones.
+	budgetLook = 30 * time.Second
 )
 
 // budgetSums are what is used of budgets, as far as it is summed. Budgets that are summed up to
@@ -28,30 +30,73 @@ type budgetSums struct {
 	stored   func(context.Context) (map[string]store.BudgetUse, error)
 	reserved func(context.Context, query.UsageRequest) ([]query.UsageRow, error)
 	restored bool
+	before   map[string]store.BudgetUse // what was stored, from the call that has read it on
 	uses     map[string]store.BudgetUse
+	turn     int64            // how many parts were begun
+	turns    map[string]int64 // the last part of each budget
 }
 
-// add sums on until now. What fails is tried again by the next call; the other sums stay.
+// add sums on until now, for budgetLook at most. What fails, or is left, is summed on by the next
+// call; the other sums stay.
 func (s *budgetSums) add(ctx context.Context, all []quota.Budget, now time.Time) error {
 	failed := s.restore(ctx)
 	maps.DeleteFunc(s.uses, func(name string, _ store.BudgetUse) bool { return !slices.Contains(namesOf(all), name) })
-	groups := map[time.Time][]*quota.Budget{}
+	maps.DeleteFunc(s.turns, func(name string, _ int64) bool { return !slices.Contains(namesOf(all), name) })
 	for i := range all {
 		use := s.use(&all[i], now)
 		s.uses[use.Budget] = use
-		groups[use.Upto] = append(groups[use.Upto], &all[i])
 	}
-	// The latest first: what takes long, or fails, keeps nothing from being known.
-	for _, upto := range slices.SortedFunc(maps.Keys(groups), func(a, b time.Time) int { return b.Compare(a) }) {
-		failed = errors.Join(failed, s.addGroup(ctx, groups[upto], upto, now))
+	ctx, cancel := context.WithTimeout(ctx, budgetLook)
+	defer cancel()
+	failing := map[string]bool{}
+	for {
+		group := s.next(all, failing, now)
+		if len(group) == 0 || ctx.Err() != nil {
+			return failed
+		}
+		err := s.addPart(ctx, group, now)
+		if err != nil && ctx.Err() != nil {
+			return failed // it was not given its time; it is the first of the next look
+		}
+		s.turn++
+		for _, b := range group {
+			s.turns[b.Name] = s.turn
+			failing[b.Name] = err != nil
+		}
+		failed = errors.Join(failed, err)
 	}
-	return failed
+}
+
+// next returns the budgets that are summed on next: those that are summed up to the same time as
+// the one that has waited longest for its turn. Of several the latest goes first. So what takes
+// long, or fails, keeps no other from being known.
+func (s *budgetSums) next(all []quota.Budget, failing map[string]bool, now time.Time) (group []*quota.Budget) {
+	var first *quota.Budget
+	for i := range all {
+		b := &all[i]
+		if failing[b.Name] || !s.uses[b.Name].Upto.Before(now) {
+			continue
+		}
+		if first == nil || s.turns[b.Name] < s.turns[first.Name] ||
+			s.turns[b.Name] == s.turns[first.Name] && s.uses[b.Name].Upto.After(s.uses[first.Name].Upto) {
+			first = b
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	for i := range all {
+		if b := &all[i]; !failing[b.Name] && s.uses[b.Name].Upto.Equal(s.uses[first.Name].Upto) {
+			group = append(group, b)
+		}
+	}
+	return group
 }
 
 // restore takes over what earlier leaders have summed. Until it succeeds, all is summed again.
 func (s *budgetSums) restore(ctx context.Context) error {
 	if s.uses == nil {
-		s.uses = map[string]store.BudgetUse{}
+		s.uses, s.turns = map[string]store.BudgetUse{}, map[string]int64{}
 	}
 	if s.restored {
 		return nil
@@ -65,7 +110,7 @@ func (s *budgetSums) restore(ctx context.Context) error {
 			s.uses[name] = use
 		}
 	}
-	s.restored = true
+	s.restored, s.before = true, stored
 	return nil
 }
 
@@ -80,9 +125,13 @@ func (s *budgetSums) use(of *quota.Budget, now time.Time) store.BudgetUse {
 	return use
 }
 
-// addGroup sums on, part by part, for budgets that are summed up to the same time.
-func (s *budgetSums) addGroup(ctx context.Context, group []*quota.Budget, upto, now time.Time) error {
-	request := query.UsageRequest{By: []string{query.ByQueue, query.ByNamespace}}
+// addPart sums one part on for budgets that are summed up to the same time.
+func (s *budgetSums) addPart(ctx context.Context, group []*quota.Budget, now time.Time) error {
+	since := s.uses[group[0].Name].Upto
+	request := query.UsageRequest{By: []string{query.ByQueue, query.ByNamespace}, Since: since, Until: since.Add(budgetPart)}
+	if request.Until.After(now) {
+		request.Until = now
+	}
 	for _, b := range group {
 		place := query.Place{Queue: b.Queue}
 		if b.Namespace != "" {
@@ -90,21 +139,14 @@ func (s *budgetSums) addGroup(ctx context.Context, group []*quota.Budget, upto, 
 		}
 		request.Within = append(request.Within, place)
 	}
-	for upto.Before(now) {
-		request.Since, request.Until = upto, upto.Add(budgetPart)
-		if request.Until.After(now) {
-			request.Until = now
-		}
-		rows, err := s.reserved(ctx, request)
-		if err != nil {
-			return fmt.Errorf("sum %d budgets, %s the first, from %s: %w", len(group), group[0].Name, upto.Format(time.RFC3339), err)
-		}
-		upto = request.Until
-		for _, b := range group {
-			use := s.uses[b.Name]
-			use.Upto, use.Hours = upto, use.Hours+hoursOf(b, rows)
-			s.uses[b.Name] = use
-		}
+	rows, err := s.reserved(ctx, request)
+	if err != nil {
+		return fmt.Errorf("sum %d budgets, %s the first, from %s: %w", len(group), group[0].Name, since.Format(time.RFC3339), err)
+	}
+	for _, b := range group {
+		use := s.uses[b.Name]
+		use.Upto, use.Hours = request.Until, use.Hours+hoursOf(b, rows)
+		s.uses[b.Name] = use
 	}
 	return nil
 }

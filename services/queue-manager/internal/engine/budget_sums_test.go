@@ -3,13 +3,18 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/services/queue-manager/internal/budget"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -70,6 +75,112 @@ func TestBudgetsAreSummedInParts(t *testing.T) {
 	expect("the stored sums are read", 1012, 12, now)
 	if len(s.uses) != 2 {
 		t.Errorf("sums of other budgets: %+v", s.uses)
+	}
+}
+
+// TestALookAtBudgetsIsBounded: sums that take long take no more than their time in one look, and
+// take turns over the looks, so that each is summed in the end, beside some that never succeed.
+func TestALookAtBudgetsIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+		before := map[string]store.BudgetUse{}
+		var all []quota.Budget
+		for i := range 20 {
+			b := quota.Budget{Name: fmt.Sprintf("b%02d", i), Queue: fmt.Sprintf("q%02d", i), Resource: "gpu", Period: quota.Month}
+			begins, _ := b.PeriodAt(now)
+			all = append(all, b)
+			before[b.Name] = store.BudgetUse{Budget: b.Name, Spec: specOf(&b), Begins: begins, Upto: begins.Add(time.Duration(i) * time.Hour)}
+		}
+		late := func(place query.Place) bool { return place.Queue > "q09" } // half of them, and the first of each look
+		s := &budgetSums{
+			stored: func(context.Context) (map[string]store.BudgetUse, error) { return before, nil },
+			reserved: func(ctx context.Context, r query.UsageRequest) ([]query.UsageRow, error) {
+				takes := 9 * time.Second
+				if slices.ContainsFunc(r.Within, late) {
+					takes = time.Hour
+				}
+				ctx, cancel := context.WithTimeout(ctx, budgetTimeout)
+				defer cancel()
+				select {
+				case <-time.After(takes):
+					return nil, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			},
+		}
+		looks := 0
+		for ; looks < 300; looks++ {
+			began := time.Now()
+			_ = s.add(t.Context(), all, now) // half of them fail
+			if took := time.Since(began); took > time.Minute {
+				t.Fatalf("look %d takes %s, want at most a minute", looks, took)
+			}
+			if !slices.ContainsFunc(all[:10], func(b quota.Budget) bool { return !s.uses[b.Name].Upto.Equal(now) }) {
+				return
+			}
+		}
+		t.Errorf("after %d looks the sums are %+v", looks, s.uses)
+	})
+}
+
+// TestThatABudgetIsUsedUpIsSaidOnce: also when the first publication fails, and by the next leader.
+func TestThatABudgetIsUsedUpIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	all := []quota.Budget{
+		{Name: "warns", Queue: "a", Namespace: "ns", Resource: "gpu", Hours: 10, Period: quota.Day, Action: quota.BudgetWarns},
+		{Name: "free", Queue: "b", Resource: "gpu", Hours: 100, Period: quota.Day, Action: quota.BudgetWarns},
+	}
+	use := func(hours float64) map[string]store.BudgetUse {
+		uses := map[string]store.BudgetUse{}
+		for i := range all {
+			uses[all[i].Name] = store.BudgetUse{Budget: all[i].Name, Spec: specOf(&all[i]), Begins: now.Truncate(24 * time.Hour), Upto: now, Hours: hours}
+		}
+		return uses
+	}
+	var said []*event.BudgetUsedUp
+	var fails error
+	begin := func(stored map[string]store.BudgetUse) *budgets {
+		return &budgets{
+			leader: &leader{Options: Options{Logger: zap.NewNop(), Metrics: NewMetrics(prometheus.NewRegistry())}}, usedUp: map[string]bool{},
+			publish: func(_ context.Context, subject, _ string, p event.Payload) error {
+				if fails != nil {
+					return fails
+				}
+				if subject != "muster.events.a._" {
+					t.Errorf("it is said on %s", subject)
+				}
+				said = append(said, p.(*event.BudgetUsedUp))
+				return nil
+			},
+			sums: budgetSums{before: stored, uses: use(12.5)},
+		}
+	}
+	look := func(what string, b *budgets, wantSaid int, wantUnsaid ...string) {
+		t.Helper()
+		b.restoreSaid(all)
+		used, _, unsaid := b.note(t.Context(), all, now)
+		if len(said) != wantSaid || !slices.Equal(unsaid, wantUnsaid) || len(used) != 2 {
+			t.Errorf("%s: %d events, want %d; not said is %v, want %v; known are %v", what, len(said), wantSaid, unsaid, wantUnsaid, used)
+		}
+	}
+	b := begin(nil)
+	fails = errors.New("NATS is away")
+	look("NATS is away", b, 0, "warns")
+	fails = nil
+	look("NATS is back", b, 1)
+	look("the next look", b, 1)
+	look("the next leader", begin(use(12)), 1)
+	all[0].Hours = 12
+	look("a smaller budget", begin(use(11)), 2)
+	want := &event.BudgetUsedUp{
+		Budget: "warns", Queue: "a", Namespace: "ns", Resource: "gpu", Period: quota.Day, Action: quota.BudgetWarns, Hours: 10, Used: 12.5,
+		Until: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Message: "budget of queue a: used 12 of 10 hours of gpu until 2026-11-21",
+	}
+	if diff := cmp.Diff(want, said[0]); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/service/pause"
@@ -24,21 +25,24 @@ const (
 	// budgetStored is how often the use of budgets is stored, beside when one is used up:
 	// what a new leader has to sum again.
 	budgetStored = 5 * time.Minute
+	// announceTimeout bounds the publication of an event about a budget.
+	announceTimeout = 5 * time.Second
 )
 
 // budgets keeps the holds of budgets during a term, beside its loop.
 type budgets struct {
 	*leader
 	configure func(ctx context.Context, origin string, r query.ConfigureRequest) (query.ConfigureAnswer, error)
+	publish   func(ctx context.Context, subject, id string, payload event.Payload) error
 	sums      budgetSums
 	stored    time.Time
-	usedUp    map[string]bool
+	usedUp    map[string]bool // those of which an event says so
 }
 
 // keepBudgets sums what is used of budgets, and holds queues whose budgets are used up, until
 // ctx ends.
 func (l *leader) keepBudgets(ctx context.Context, configure func(context.Context, string, query.ConfigureRequest) (query.ConfigureAnswer, error)) {
-	b := &budgets{leader: l, configure: configure, sums: budgetSums{stored: l.Store.BudgetUses, reserved: l.reserved}, usedUp: map[string]bool{}}
+	b := &budgets{leader: l, configure: configure, publish: l.publish, sums: budgetSums{stored: l.Store.BudgetUses, reserved: l.reserved}, usedUp: map[string]bool{}}
 	defer l.Metrics.budgets.Reset()
 	for ctx.Err() == nil {
 		if err := b.look(ctx, time.Now().UTC().Truncate(time.Microsecond)); err != nil && ctx.Err() == nil {
@@ -64,23 +68,14 @@ func (b *budgets) look(ctx context.Context, now time.Time) (err error) {
 		return nil
 	}
 	failed := b.sums.add(ctx, policy.Budgets, now)
-	keep := now.Sub(b.stored) >= budgetStored
-	used := map[string]budget.Use{}
-	b.Metrics.budgets.Reset()
-	for i := range policy.Budgets {
-		of := &policy.Budgets[i]
-		use := b.sums.uses[of.Name]
-		if !use.Upto.Equal(now) && use.Hours < float64(of.Hours) {
-			continue // there may be more
+	b.restoreSaid(policy.Budgets)
+	used, changed, unsaid := b.note(ctx, policy.Budgets, now)
+	if changed || failed != nil || now.Sub(b.stored) >= budgetStored { // what was summed before a failure need not be summed again
+		uses := maps.Clone(b.sums.uses)
+		for _, name := range unsaid {
+			delete(uses, name) // a later leader takes what is stored as said
 		}
-		used[of.Name] = budget.Use{Begins: use.Begins, Upto: use.Upto, Hours: use.Hours}
-		b.Metrics.budgets.WithLabelValues(of.Name, of.Queue).Set(use.Hours / float64(of.Hours))
-		if b.noteUsedUp(of, use) {
-			keep = true
-		}
-	}
-	if keep || failed != nil { // what was summed before a failure need not be summed again
-		err := b.Store.KeepBudgetUses(ctx, b.epoch, slices.Collect(maps.Values(b.sums.uses)), namesOf(policy.Budgets))
+		err := b.Store.KeepBudgetUses(ctx, b.epoch, slices.Collect(maps.Values(uses)), namesOf(policy.Budgets))
 		if err == nil {
 			b.stored = now
 		}
@@ -89,17 +84,64 @@ func (b *budgets) look(ctx context.Context, now time.Time) (err error) {
 	return errors.Join(failed, b.hold(ctx, policy, used, now))
 }
 
-// noteUsedUp reports whether a budget is used up, or is no more, since the last look.
-func (b *budgets) noteUsedUp(of *quota.Budget, use store.BudgetUse) bool {
-	is := use.Hours >= float64(of.Hours)
-	if is == b.usedUp[of.Name] {
+// restoreSaid takes over, once, of which budgets an earlier leader has said that they are used up.
+func (b *budgets) restoreSaid(all []quota.Budget) {
+	for i := range all {
+		of := &all[i]
+		before, known := b.sums.before[of.Name]
+		if use := b.sums.uses[of.Name]; known && before.Spec == use.Spec && before.Begins.Equal(use.Begins) && before.Hours >= float64(of.Hours) {
+			b.usedUp[of.Name] = true
+		}
+	}
+	b.sums.before = nil
+}
+
+// note returns the uses that are known, whether a budget is used up or is no more since the last
+// look, and the names of those of which it could not be said.
+func (b *budgets) note(ctx context.Context, all []quota.Budget, now time.Time) (used map[string]budget.Use, changed bool, unsaid []string) {
+	used = map[string]budget.Use{}
+	b.Metrics.budgets.Reset()
+	for i := range all {
+		of := &all[i]
+		use := b.sums.uses[of.Name]
+		is := use.Hours >= float64(of.Hours)
+		if !use.Upto.Equal(now) && !is {
+			continue // there may be more
+		}
+		used[of.Name] = budget.Use{Begins: use.Begins, Upto: use.Upto, Hours: use.Hours}
+		b.Metrics.budgets.WithLabelValues(of.Name, of.Queue).Set(use.Hours / float64(of.Hours))
+		switch {
+		case is == b.usedUp[of.Name]:
+		case !is:
+			delete(b.usedUp, of.Name)
+			changed = true
+		case len(unsaid) > 0 || !b.announce(ctx, of, use, now): // after one failure the others wait for the next look
+			unsaid = append(unsaid, of.Name)
+		default:
+			b.usedUp[of.Name], changed = true, true
+		}
+	}
+	return used, changed, unsaid
+}
+
+// announce publishes that a budget is used up, and reports whether that is stored.
+func (b *budgets) announce(ctx context.Context, of *quota.Budget, use store.BudgetUse, now time.Time) bool {
+	_, until := of.PeriodAt(now)
+	stop := of.Stop(int64(use.Hours), now, until)
+	fields := []zap.Field{zap.String("budget", of.Name), zap.String("queue", of.Queue), zap.String("action", of.Action), zap.Float64("used", use.Hours), zap.Int64("hours", of.Hours)}
+	// NATS drops a repetition, also by the next leader.
+	id := fmt.Sprintf("queue-manager/budget/%s/%d/%d", of.Name, use.Begins.Unix(), of.Hours)
+	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
+	defer cancel()
+	err := b.publish(ctx, event.EventsSubject(of.Queue, ""), id, &event.BudgetUsedUp{
+		Budget: of.Name, Queue: of.Queue, Namespace: of.Namespace, Resource: of.Resource, Period: of.Period, Action: of.Action,
+		Hours: of.Hours, Used: use.Hours, Until: until, Message: stop.Message(),
+	})
+	if err != nil {
+		b.Logger.Warn("cannot publish that a budget is used up", append(fields, zap.Error(err))...)
 		return false
 	}
-	b.usedUp[of.Name] = is
-	if is {
-		b.Logger.Warn("a budget is used up", zap.String("budget", of.Name), zap.String("queue", of.Queue), zap.String("action", of.Action),
-			zap.Float64("used", use.Hours), zap.Int64("hours", of.Hours))
-	}
+	b.Logger.Warn("a budget is used up", fields...)
 	return true
 }
 
