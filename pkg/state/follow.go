@@ -99,7 +99,8 @@ func (s *State) HasConfiguration(queues []Queue, policy quota.Config) bool {
 
 // Lead begins a term on a state that has followed.
 func (s *State) Lead(epoch, maxEvent int64) {
-	s.epoch, s.maxEvent, s.inquiries.epoch, s.restored = epoch, maxEvent, epoch, false
+	s.epoch, s.maxEvent, s.inquiries.epoch = epoch, maxEvent, epoch
+	s.restored, s.lostChanges = false, nil
 }
 
 // Restore takes in a live workload as stored, while the state is being made.

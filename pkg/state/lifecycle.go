@@ -20,6 +20,8 @@ type lifecycle struct {
 	epoch    int64
 	restored bool // the term found the ledger older than the streams, or replaced
 	messages int  // numbers the messages of the term
+	// lostChanges are the workloads of which the term found changes that the ledger has lost.
+	lostChanges map[workload.ID]bool
 	// maxEvent is the size of the largest event that can be sent, in bytes.
 	maxEvent  int64
 	lastOrder int64               // of submission; commands have another order, see commandOrder

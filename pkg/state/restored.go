@@ -18,8 +18,10 @@ type Ahead struct {
 	// Lost are those of them that were published as queued and are nowhere any more.
 	Lost []workload.Record `json:"lost,omitempty"`
 	// AskAgain: the database was replaced. AdmissionChecks are asked again, because what they
-	// answered may be lost.
-	AskAgain bool `json:"askAgain,omitempty"`
+	// answered may be lost: those of the workloads in Ask, or of all where it is empty, as it
+	// is in older decision logs.
+	AskAgain bool          `json:"askAgain,omitempty"`
+	Ask      []workload.ID `json:"ask,omitempty"`
 }
 
 // Empty reports whether the streams have nothing that the ledger does not know.
@@ -29,7 +31,7 @@ func (a Ahead) Empty() bool { return len(a.Commands) == 0 && len(a.LastRecords) 
 func (s *State) Has(id workload.ID) bool { return s.live.Get(id) != nil }
 
 // Ahead brings dispatchers and readers back to what the ledger says. It comes at the
-// begin of a term, before the statuses are read:
+// begin of a term, before the statuses are read, in as many parts as keep each commit small:
 //
 //   - an end that was published counts, because it is not to be done twice;
 //   - what was admitted and is not is removed, and may be admitted again once that
@@ -39,6 +41,7 @@ func (s *State) Has(id workload.ID) bool { return s.live.Get(id) != nil }
 func (s *State) Ahead(a Ahead, now time.Time) {
 	s.recovery.restored = true
 	for _, published := range a.LastRecords {
+		s.recovery.noteLostChange(published.ID)
 		switch e := s.live.Get(published.ID); {
 		case e == nil:
 			s.removals.noteUsed(published)
@@ -71,32 +74,7 @@ func (s *State) Ahead(a Ahead, now time.Time) {
 		s.recovery.skipNumbers(published)
 	}
 	if a.AskAgain {
-		s.recovery.askChecksAgain(a.LastRecords, now)
-	}
-}
-
-// askChecksAgain puts workloads to their checks again that wait for answers, or of which the
-// ledger has lost a change: what the checks answered may be lost with it. The number is
-// another one, because by the last one they may have answered. Where nothing is known to be
-// lost, only the same is published once more.
-func (r *recovery) askChecksAgain(published []workload.Record, now time.Time) {
-	lost := map[workload.ID]bool{}
-	for _, record := range published {
-		lost[record.ID] = true
-	}
-	for _, e := range r.checkedInOrder() {
-		switch {
-		case r.frozen(e) || e.Phase != workload.Queued || r.removals.removing[e.ID]:
-		case len(lost) == 0:
-			for i := range e.checks().Checks {
-				r.emitCheck(e, &e.checks().Checks[i], nil, now)
-			}
-		case lost[e.ID] || e.checks().Pending():
-			r.withdrawRequest(e, now)
-			r.withdrawChecks(e, "the database was restored to an older state: the workload is asked about again, by another number", now)
-			r.emitChanged(e, now)
-			r.enqueue(e)
-		}
+		s.recovery.askChecksAgain(a.Ask, now)
 	}
 }
 

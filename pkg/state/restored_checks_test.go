@@ -20,9 +20,36 @@ func (s *stage) restore(ahead Ahead) {
 	s.Helper()
 	s.State.epoch = laterEpoch - 1
 	s.replaceLeader(func() {
-		ahead.AskAgain = true
 		s.Ahead(ahead, s.now)
+		for _, id := range s.Checked() { // each in a part of its own
+			s.Ahead(Ahead{AskAgain: true, Ask: []workload.ID{id}}, s.now)
+		}
 	})
+}
+
+// Decision logs of older releases ask all in the part that has the records.
+func TestAllChecksAreAskedAgainWhereNoneAreNamed(t *testing.T) {
+	t.Parallel()
+	c := newChecking(t)
+	c.said()
+	c.State.epoch = laterEpoch - 1
+	c.replaceLeader(func() {
+		c.Ahead(Ahead{LastRecords: []workload.Record{c.gang().Record}, AskAgain: true}, c.now)
+	})
+	c.wantSaid("budget 1 closed", "licence 1 closed", fmt.Sprintf("budget %d open", laterEpoch), fmt.Sprintf("licence %d open", laterEpoch))
+}
+
+// A part asks about the workloads that it names, and about no other.
+func TestAPartAsksAboutItsOwnWorkloadsOnly(t *testing.T) {
+	t.Parallel()
+	c := newChecking(t)
+	c.said()
+	c.State.epoch = laterEpoch - 1
+	c.replaceLeader(func() {
+		c.Ahead(Ahead{LastRecords: []workload.Record{c.gang().Record}}, c.now)
+		c.Ahead(Ahead{AskAgain: true, Ask: []workload.ID{"another"}}, c.now)
+	})
+	c.wantSaid()
 }
 
 // What was asked in the lost time may have been answered under its number, also by a number

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -125,16 +126,49 @@ func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead stat
 	return ahead, nil
 }
 
-// restore has the state follow the streams, some commands in each commit.
+// restore has the state follow the streams in parts, each a commit of its own, and then ask
+// checks again.
 func (r Recovery) restore(ahead state.Ahead) error {
-	for len(ahead.Commands) > recoverBatch {
-		if err := r.apply(state.Ahead{Commands: ahead.Commands[:recoverBatch]}); err != nil {
+	for _, part := range parts(ahead, recoverBatch) {
+		if err := r.apply(part); err != nil {
 			return err
 		}
-		ahead.Commands = ahead.Commands[recoverBatch:]
 	}
-	ahead.AskAgain = true
-	return r.apply(ahead)
+	for part := range slices.Chunk(r.Step.State.Checked(), recoverBatch) {
+		if err := r.apply(state.Ahead{AskAgain: true, Ask: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts splits what the streams have into parts about a number of workloads each. All that
+// is known of a workload is in one part, because its commands and its records are judged
+// together.
+func parts(ahead state.Ahead, size int) (split []state.Ahead) {
+	of := map[workload.ID]int{}
+	part := func(id workload.ID) *state.Ahead {
+		if _, ok := of[id]; !ok {
+			of[id] = len(of) / size
+			if of[id] == len(split) {
+				split = append(split, state.Ahead{})
+			}
+		}
+		return &split[of[id]]
+	}
+	for _, record := range ahead.LastRecords {
+		p := part(record.ID)
+		p.LastRecords = append(p.LastRecords, record)
+	}
+	for _, record := range ahead.Lost {
+		p := part(record.ID)
+		p.Lost = append(p.Lost, record)
+	}
+	for _, command := range ahead.Commands {
+		p := part(command.Workload)
+		p.Commands = append(p.Commands, command)
+	}
+	return split
 }
 
 func (r Recovery) apply(ahead state.Ahead) error {
