@@ -16,7 +16,12 @@ const (
 	AttemptLabel = "muster.dev/attempt"
 	QueueLabel   = "muster.dev/queue"
 	PodSetLabel  = "muster.dev/pod-set" // on pods only
-	EpochKey     = "muster.dev/epoch"   // annotation: the epoch of the deciding leader
+	// PlaceholderLabel, on pods that show a gang to an autoscaler and never run, is the workload's
+	// id, and PlaceholderClusterLabel the cluster. They have none of the labels above: nothing may
+	// take them for pods of the gang.
+	PlaceholderLabel        = "muster.dev/placeholder"
+	PlaceholderClusterLabel = "muster.dev/placeholder-cluster"
+	EpochKey                = "muster.dev/epoch" // annotation: the epoch of the deciding leader
 	// EvictingAtKey is an annotation on the object of a workload that will be evicted:
 	// the time, in RFC 3339.
 	EvictingAtKey = "muster.dev/evicting-at"

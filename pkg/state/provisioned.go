@@ -33,7 +33,7 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 			l.admission.Provisioned(e.ID)
 		}
 	case event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone:
-		l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s: %s: %s", r.Name, r.State, sanitize(r.Message)), now)
+		l.requestFailed(e, fmt.Sprintf("%s: %s: %s", requestCalled(e.Provisioning), r.State, sanitize(r.Message)), now)
 	}
 }
 
@@ -41,9 +41,9 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 // the request, which it goes on trying.
 func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.Time) {
 	p := e.Provisioning
-	why := admission.AskedReason(p.Cluster, p.Check, p.Pods)
+	why := admission.AskedReason(p.Cluster, p.Check, p.Pods, p.Placeholders())
 	if !r.Created && r.Message != "" {
-		why.Message = fmt.Sprintf("ProvisioningRequest %s cannot be created: %s", r.Name, sanitize(r.Message))
+		why.Message = fmt.Sprintf("%s cannot be created: %s", requestCalled(p), sanitize(r.Message))
 	}
 	if e.Reason == nil || e.Reason.Kind == why.Kind && e.Reason.Message != why.Message { // a held queue says more
 		e.Reason = why
@@ -119,6 +119,8 @@ func (l *lifecycle) checkRequests(now time.Time) {
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
 			l.enqueue(e)
+		case p.Placeholders():
+			l.checkShown(e, now)
 		case elapsed(now, p.ReadySince, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)

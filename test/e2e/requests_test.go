@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -31,13 +32,24 @@ const seedClass = "queued-provisioning.gke.io"
 // ask for nodes of the class when they do not fit.
 func (w *world) asksForNodes(class, retry string) {
 	w.t.Helper()
+	w.configures(class, `"maxRunDurationSeconds":"3600"`, retry)
+}
+
+// showsGangs is asksForNodes with gangs that show themselves as pods, for that many seconds.
+func (w *world) showsGangs(deadline int, retry string) {
+	w.t.Helper()
+	w.configures(workload.PlaceholderClass, fmt.Sprintf(`"deadlineSeconds":"%d"`, deadline), retry)
+}
+
+func (w *world) configures(class, parameters, retry string) {
+	w.t.Helper()
 	apply := []json.RawMessage{}
 	for _, object := range []string{
 		`{"kind":"ResourceFlavor","metadata":{"name":"default-flavor"}}`,
 		`{"kind":"AdmissionCheck","metadata":{"name":"rayjob-gpu"},"spec":{"controllerName":"kueue.x-k8s.io/provisioning-request",
 			"parameters":{"apiGroup":"kueue.x-k8s.io","kind":"ProvisioningRequestConfig","name":"rayjob-gpu-config"}}}`,
 		`{"kind":"ProvisioningRequestConfig","metadata":{"name":"rayjob-gpu-config"},"spec":{"provisioningClassName":"` + class + `",
-			"managedResources":["nvidia.com/gpu"],"parameters":{"maxRunDurationSeconds":"3600"}` + retry + `}}`,
+			"managedResources":["nvidia.com/gpu"],"parameters":{` + parameters + `}` + retry + `}}`,
 		`{"kind":"ClusterQueue","metadata":{"name":"cluster-queue"},"spec":{"namespaceSelector":{},"admissionChecks":["rayjob-gpu"],
 			"resourceGroups":[{"coveredResources":["cpu","memory","nvidia.com/gpu"],"flavors":[{"name":"default-flavor","resources":[
 				{"name":"cpu","nominalQuota":10000},{"name":"memory","nominalQuota":"10000Gi"},{"name":"nvidia.com/gpu","nominalQuota":10000}]}]}]}}`,
@@ -229,6 +241,60 @@ func (w *world) watchRequests() func() []string {
 		<-ended
 		return created
 	}
+}
+
+// shown counts the placeholder pods by workload, of which none may be bound, and gives their
+// UIDs in order.
+func (w *world) shown() (pods map[workload.ID]int, uids []string) {
+	w.t.Helper()
+	list, err := w.Kube.CoreV1().Pods(w.Namespace).List(w.ctx, metav1.ListOptions{LabelSelector: kube.PlaceholderLabel})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pods = map[workload.ID]int{}
+	for _, pod := range list.Items {
+		if pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending {
+			w.t.Errorf("placeholder pod %s is %s on node %q", pod.Name, pod.Status.Phase, pod.Spec.NodeName)
+		}
+		if len(pod.Status.Conditions) == 1 && pod.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable {
+			pods[workload.ID(pod.Labels[kube.PlaceholderLabel])]++
+		}
+		uids = append(uids, string(pod.UID))
+	}
+	slices.Sort(uids)
+	return pods, uids
+}
+
+// showsAlone waits until a gang shows itself as that many pods, and checks that no other does.
+func (w *world) showsAlone(id workload.ID, want int) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("%s shows %d pods", id, want), func() bool {
+		pods, _ := w.shown()
+		if len(pods) > 1 {
+			w.t.Errorf("two gangs show themselves: %v", pods)
+		}
+		return pods[id] == want
+	})
+}
+
+// nothingShown waits until no placeholder pod is left.
+func (w *world) nothingShown() {
+	w.t.Helper()
+	w.until("no placeholder pod is left", func() bool {
+		_, uids := w.shown()
+		return len(uids) == 0
+	})
+}
+
+// walkShown has a gang show itself to an autoscaler that sees pods only.
+func walkShown(w *world) {
+	w.showsGangs(600, "")
+	w.setPool("--pending")
+	id := w.publish("user-queue", "shown", w.ownNodes(stack.RayCluster("shown", 17, 1)))
+	w.reaches(id, workload.Running)
+	w.cancel(id)
+	w.reaches(id, workload.Cancelled)
+	w.nothingShown()
 }
 
 // walkProvisioned has a gang ask for nodes, at first under a name that is taken.

@@ -33,7 +33,7 @@ func TestEveryRightIsUsed(t *testing.T) {
 	asked := rights.NewRecorder(t)
 	w := startWorld(t, stack.Options{Through: asked.Through, Rules: workload.Rules{ForceAfter: seconds(1)}})
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
-	walk := []func(*world){walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned}
+	walk := []func(*world){walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned, walkShown}
 	for _, part := range walk {
 		part(w)
 	}

@@ -74,6 +74,9 @@ func (a api) DeletePod(_ context.Context, seen dispatcher.Pod, force bool) error
 		if p := a.c.pods[seen.Namespace+"/"+seen.Name]; p != nil && p.uid == seen.UID {
 			a.c.deletePod(p, force)
 		}
+		if a.c.scaler != nil {
+			a.c.scaler.hide(seen.UID)
+		}
 		return nil
 	})
 }

@@ -66,3 +66,22 @@ func (a api) Labelled(_ context.Context, version, kind, namespace string, of wor
 		return nil
 	})
 }
+
+// Placeholders implements dispatcher.Cluster.
+func (a api) Placeholders(_ context.Context, of workload.ID) (found []dispatcher.Placeholder, err error) {
+	if a.c.scaler == nil {
+		return nil, nil
+	}
+	return found, a.call("Placeholders", func() error {
+		found = a.c.scaler.placeholdersOf(of)
+		return nil
+	})
+}
+
+// ShowPlaceholder implements dispatcher.Cluster.
+func (a api) ShowPlaceholder(_ context.Context, seen dispatcher.Placeholder) error {
+	return a.change("ShowPlaceholder", func() error {
+		a.c.scaler.show(seen)
+		return nil
+	})
+}

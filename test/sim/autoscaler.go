@@ -45,11 +45,16 @@ type autoscaler struct {
 	ready  map[string]bool  // requests that have been provisioned
 	nodes  int
 	idle   map[string]time.Time // since when nodes have been idle
+	// noStock is until when there are no nodes for pending pods.
+	noStock time.Time
 }
 
 func newAutoscaler(c *cluster) *autoscaler {
 	a := &autoscaler{c: c, random: rand.New(rand.NewPCG(c.w.Seed, 23)), items: map[string]*item{}, made: map[string]bool{}, taken: map[string]bool{}, ready: map[string]bool{}, idle: map[string]time.Time{}}
 	c.w.after(time.Second, a.scaleDown)
+	if c.w.shown() {
+		c.w.after(time.Second, a.serve)
+	}
 	return a
 }
 
@@ -60,7 +65,7 @@ func (a *autoscaler) create(id bundle.Identity, manifest json.RawMessage) (strin
 		return "", apierrors.NewAlreadyExists(schema.GroupResource{Resource: id.Kind}, id.Name)
 	}
 	var posted struct {
-		Metadata struct{ Labels map[string]string }
+		Metadata struct{ Labels, Annotations map[string]string }
 		Spec     struct{ PodSets []struct{ Count int } }
 	}
 	it := &item{id: id, uid: a.c.uid()}
@@ -75,8 +80,11 @@ func (a *autoscaler) create(id bundle.Identity, manifest json.RawMessage) (strin
 		it.pods += set.Count
 	}
 	a.items[key] = it
-	if id.Kind == requestKind {
+	switch id.Kind {
+	case requestKind:
 		a.asked(it)
+	case placeholderKind:
+		a.placed(it, posted.Metadata.Labels, posted.Metadata.Annotations)
 	}
 	return it.uid, nil
 }

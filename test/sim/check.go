@@ -150,6 +150,7 @@ func (c *checker) committed(changes state.Changes, kept func(workload.ID) bool) 
 	}
 	c.checkOrder(changes, kept)
 	c.checkScaled(changes)
+	c.checkAskOrder(kept)
 	c.checkOperated(changes)
 }
 
@@ -185,11 +186,29 @@ func (c *checker) checkOrder(changes state.Changes, kept func(workload.ID) bool)
 		if x == nil || x.Queue != "strict" || c.nominated[x.ID] || asksForNodes(c.was[x.ID]) { // it asked when those before it could not
 			continue
 		}
-		for _, y := range c.w.disk.inOrder() {
-			if y.Queue == x.Queue && y.Phase == workload.Queued && y.Hold == nil && !waitsForRemoval(y.Record) && !asksForNodes(y.Record) && comesBefore(y, x) && !y.NotBefore.After(x.Times.Admitted) &&
-				!(c.w.disk.blamed[y.ID] && kept(y.ID)) {
-				c.w.breach("G6", "%s was admitted past %s, which waits before it in a strict queue", c.w.submits.nameOf(x.ID), c.w.submits.nameOf(y.ID))
-			}
+		c.checkFirst(x, x.Times.Admitted, "was admitted", kept)
+	}
+}
+
+// checkAskOrder: in a strict queue no gang asks for nodes past one that waits and could ask.
+func (c *checker) checkAskOrder(kept func(workload.ID) bool) {
+	for _, x := range c.w.disk.inOrder() {
+		if x.Queue != "strict" || c.nominated[x.ID] || !asksForNodes(x.Record) {
+			continue
+		}
+		if before := c.was[x.ID]; asksForNodes(before) && before.Provisioning.Number == x.Provisioning.Number {
+			continue
+		}
+		c.checkFirst(x, x.Provisioning.Since, "asked for nodes", kept)
+	}
+}
+
+// checkFirst: no gang that could start at that time waits in the queue before this one.
+func (c *checker) checkFirst(x *row, at time.Time, did string, kept func(workload.ID) bool) {
+	for _, y := range c.w.disk.inOrder() {
+		if y.Queue == x.Queue && y.Phase == workload.Queued && y.Hold == nil && !waitsForRemoval(y.Record) && !asksForNodes(y.Record) && comesBefore(y, x) && !y.NotBefore.After(at) &&
+			!(c.w.disk.blamed[y.ID] && kept(y.ID)) {
+			c.w.breach("G6", "%s %s past %s, which waits before it in a strict queue", c.w.submits.nameOf(x.ID), did, c.w.submits.nameOf(y.ID))
 		}
 	}
 }

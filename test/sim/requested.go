@@ -9,7 +9,7 @@ import (
 	dispatcher "muster.dev/muster/services/dispatcher/simhooks"
 )
 
-// item is a request for nodes, or a PodTemplate of one.
+// item is a request for nodes, a PodTemplate of one, or a placeholder pod.
 type item struct {
 	id       bundle.Identity
 	uid      string
@@ -18,6 +18,8 @@ type item struct {
 	pods     int
 	nodes    []string // that came for it and have not gone
 	ended    bool     // its booking is over
+	request  string   // of a placeholder pod
+	shown    bool     // a placeholder pod that autoscalers see
 }
 
 func keyOf(id bundle.Identity) string { return id.Kind + " " + id.Namespace + "/" + id.Name }

@@ -30,11 +30,12 @@ func (a *autoscaler) scaleDown() {
 			used[name] = used[name] || !it.ended
 		}
 	}
+	shown := len(a.placeholders()) > 0 // they would be placed on idle nodes, which stay for them
 	for i := range a.nodes {
 		name := fmt.Sprintf("scaled-%03d", i+1)
 		since, idle := a.idle[name]
 		switch {
-		case a.c.nodes[name] == nil || used[name]:
+		case a.c.nodes[name] == nil || used[name] || shown:
 			delete(a.idle, name)
 		case !idle:
 			a.idle[name] = w.now

@@ -34,9 +34,13 @@ func (l *ledger) scale(largest map[string]int64) {
 			{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "any", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "%d"}]}]}]}`,
 			name, map[string]string{"loose": quota.BestEffortFIFO, "strict": quota.StrictFIFO}[name], nominal))
 	}
+	class := `"provisioningClassName": "played"`
+	if l.w.shown() {
+		class = fmt.Sprintf(`"provisioningClassName": %q, "parameters": {%q: "60"}`, workload.PlaceholderClass, workload.DeadlineParameter)
+	}
 	config := `{"resourceFlavors": [{"name": "any"}], "clusterQueues": [` + strings.Join(queues, ", ") + `],
 		"admissionChecks": [{"name": "nodes", "controllerName": "kueue.x-k8s.io/provisioning-request", "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "nodes"}}],
-		"provisioningRequestConfigs": [{"name": "nodes", "provisioningClassName": "played", "retryStrategy": {"backoffLimitCount": 1000, "backoffBaseSeconds": 2, "backoffMaxSeconds": 10}}]}`
+		"provisioningRequestConfigs": [{"name": "nodes", ` + class + `, "retryStrategy": {"backoffLimitCount": 1000, "backoffBaseSeconds": 2, "backoffMaxSeconds": 10}}]}`
 	if err := json.Unmarshal([]byte(config), &l.policy); err != nil {
 		panic(err) // it is written here
 	}

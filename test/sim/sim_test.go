@@ -89,6 +89,35 @@ func TestSeedsOfAnAutoscaler(t *testing.T) {
 	}
 }
 
+// TestSeedsOfPlaceholders runs seeds in which gangs show themselves as pods to an autoscaler that
+// sees nothing else.
+func TestSeedsOfPlaceholders(t *testing.T) {
+	t.Parallel()
+	made, faults := map[string]int{}, map[Fault]int{}
+	for seed := uint64(firstShown); seed < firstShown+32; seed += 4 {
+		r := Run(Options{Seed: seed})
+		if r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+		for name, count := range r.Made {
+			made[name] += count
+		}
+		for fault, count := range r.Faults {
+			faults[fault] += count
+		}
+	}
+	for _, name := range []string{madeAsked, madeProvisioned, madeScaledDown} {
+		if made[name] == 0 {
+			t.Errorf("there are no %s in these seeds: %v", name, made)
+		}
+	}
+	for _, fault := range []Fault{OutOfStock, NodesPartial} {
+		if faults[fault] == 0 {
+			t.Errorf("the fault %q is not drawn in these seeds: %v", fault, faults)
+		}
+	}
+}
+
 // TestSeedsOfPolicy runs seeds with cohorts, preemption, fair sharing and changes of
 // the configuration: two where leaders stay, two where they take turns.
 func TestSeedsOfPolicy(t *testing.T) {

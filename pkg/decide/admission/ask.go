@@ -21,34 +21,41 @@ type Ask struct {
 	Pods []workload.PodCount
 }
 
-// ask asks for the nodes that the workload lacks, and reports whether it did. From then on
-// the workload holds the quota of the assignment.
-func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string, why *workload.Reason) bool {
+// ask asks for the nodes that the workload lacks, for want of which it waits, and returns nil
+// when it did. From then on the workload holds the quota of the assignment.
+func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string, why *workload.Reason) *workload.Reason {
 	if w.Grows || why.Kind != workload.ReasonFit && why.Kind != workload.ReasonTopology {
-		return false
+		return why
 	}
 	check := w.queue.quota.Provisioning(a.Flavors)
 	if check == nil || triedFlavors(w.Tried, a.Flavors) {
-		return false
+		return why
 	}
 	for _, cluster := range clusters {
 		pods := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
 		}
+		if check.Placeholders() {
+			if d.state.isShown(cluster) {
+				why = waitsForTurn(why, cluster)
+				continue
+			}
+			pods = managedPods(flavored.w, check)
+		}
 		if d.putToChecks(w, a, true) {
-			return true
+			return nil
 		}
 		d.state.removeFromClass(w)
-		w.Asked = &Asked{Cluster: cluster, Flavors: a.Flavors}
+		w.Asked = &Asked{Cluster: cluster, Flavors: a.Flavors, Placeholders: check.Placeholders()}
 		d.state.takeQuota(w)
 		d.noteUsage(w.queue, a)
 		d.plan.Asks = append(d.plan.Asks, Ask{Workload: w.Workload.ID, Cluster: cluster, Check: check.Check, Flavors: a.Flavors, Pods: pods})
-		d.wait(w, AskedReason(cluster, check.Check, pods))
+		d.wait(w, AskedReason(cluster, check.Check, pods, check.Placeholders()))
 		w.Reported = true
-		return true
+		return nil
 	}
-	return false
+	return why
 }
 
 func triedFlavors(tried [][]workload.PodSetFlavors, flavors []workload.PodSetFlavors) bool {
@@ -107,14 +114,15 @@ func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Wor
 }
 
 // AskedReason is why a workload waits that has asked for nodes: for these pods, in a cluster,
-// by an AdmissionCheck.
-func AskedReason(cluster, check string, pods []workload.PodCount) *workload.Reason {
+// by an AdmissionCheck, or by showing itself as these pods.
+func AskedReason(cluster, check string, pods []workload.PodCount, placeholders bool) *workload.Reason {
 	of := make([]string, len(pods))
 	for i, p := range pods {
 		of[i] = fmt.Sprintf("%d of %s", p.Pods, p.PodSet)
 	}
-	return &workload.Reason{
-		Kind:    workload.ReasonProvisioning,
-		Message: fmt.Sprintf("nodes for %s pods are asked for in cluster %s (AdmissionCheck %q); its quota is reserved", strings.Join(of, " and "), cluster, check),
+	message := "nodes for %s pods are asked for in cluster %s (AdmissionCheck %q); its quota is reserved"
+	if placeholders {
+		message = "%s pods are shown as placeholders in cluster %s, for which an autoscaler may add nodes (AdmissionCheck %q); its quota is reserved"
 	}
+	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: fmt.Sprintf(message, strings.Join(of, " and "), cluster, check)}
 }

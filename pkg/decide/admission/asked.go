@@ -13,8 +13,10 @@ import (
 type Asked struct {
 	Cluster string                   // of the nodes that are asked for
 	Flavors []workload.PodSetFlavors // by which its quota is held
-	// Ready: the nodes are said to be there.
+	// Ready: the nodes are said to be there, or its pods are shown.
 	Ready bool
+	// Placeholders: it shows itself as pods, for an autoscaler to add nodes.
+	Placeholders bool
 	// Checks is the reason of a workload that waits for checks; nil for one that waits for
 	// nodes. NoQuota: gangs have to be evicted for it first, so there is no quota to hold.
 	Checks  *workload.Reason
@@ -72,5 +74,9 @@ func (w *Waiting) reasonOfAsked() *workload.Reason {
 	if w.lacks != nil {
 		return w.lacks
 	}
-	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: fmt.Sprintf("nodes are asked for in cluster %s; its quota is reserved", w.Asked.Cluster)}
+	message := "nodes are asked for in cluster %s; its quota is reserved"
+	if w.Asked.Placeholders {
+		message = "it is shown as placeholder pods in cluster %s; its quota is reserved"
+	}
+	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: fmt.Sprintf(message, w.Asked.Cluster)}
 }

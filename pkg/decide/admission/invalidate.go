@@ -26,6 +26,8 @@ import (
 //	quota came back in a tree, or     classes of the tree that may be   their refusal is stale
 //	a strict queue lost a member      within quota, or tried preemption
 //	the base of shares changed        classes that tried preemption     shares justify victims
+//	a gang shows itself to an         classes of queues whose gangs     it is their turn
+//	autoscaler no longer              show themselves
 //	retryAt of a class                that class                        protection of a victim
 //	                                                                    or a search budget
 //	a gang gets another priority      classes that may evict it         it is a new candidate
@@ -60,12 +62,13 @@ type events struct {
 	quotaFreed       map[string]bool // by root of the tree
 	reshaped         []NodeKey       // nodes that offer something else when empty
 	provisioned      bool            // nodes have come that a workload asked for
+	turnEnded        bool            // a gang shows itself to an autoscaler no longer
 	namespaces       bool            // queues may select other namespaces
 	defaults         bool            // containers of a namespace ask for something else by default
 }
 
 func (e *events) any() bool {
-	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.defaults
+	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.turnEnded || e.defaults
 }
 
 // refreshReservations reports whether a head may now start sooner than reserved.
@@ -75,7 +78,7 @@ func (e *events) refreshReservations() bool {
 
 func (e *events) clear() {
 	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged = false, false, false, false
-	e.provisioned, e.namespaces, e.defaults, e.reshaped = false, false, false, nil
+	e.provisioned, e.turnEnded, e.namespaces, e.defaults, e.reshaped = false, false, false, false, nil
 	clear(e.quotaFreed)
 }
 
@@ -107,7 +110,7 @@ func (d *decision) requeue() {
 	}
 	d.recheckOffers()
 	happened := s.events.refreshReservations() || s.due(d.now)
-	if !happened && !s.events.shareBaseChanged {
+	if !happened && !s.events.shareBaseChanged && !s.events.turnEnded {
 		return
 	}
 	for _, r := range s.reservations {
@@ -129,7 +132,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, happened && (class.blockedBy != nil || class.sparing):
+	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, e.turnEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

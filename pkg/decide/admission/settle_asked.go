@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -22,8 +23,10 @@ func (d *decision) settleAsked() {
 		}
 		s.giveBackQuota(w)
 		s.addToClass(w)
+		asked := w.Asked
 		why := d.startOnProvisioned(w)
 		if why == nil {
+			s.events.turnEnded = s.events.turnEnded || asked.Placeholders
 			continue
 		}
 		s.removeFromClass(w)
@@ -44,11 +47,11 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	fleet := s.fleets[w.Asked.Cluster]
 	switch {
 	case i < 0:
-		return notPlaced("its queue does not give it the flavors any more by which it asked")
+		return w.notPlaced("its queue does not give it the flavors any more by which it asked")
 	case fleet == nil:
-		return notPlaced("cluster " + w.Asked.Cluster + " has reported no node")
+		return w.notPlaced("cluster " + w.Asked.Cluster + " has reported no node")
 	case s.barred(w, w.Asked.Cluster) != "":
-		return notPlaced(s.barred(w, w.Asked.Cluster))
+		return w.notPlaced(s.barred(w, w.Asked.Cluster))
 	}
 	a := quota.Assess{Assignment: &o.assignments[i], Mode: quota.Within, Level: w.queue.quota.BorrowingLevel(o.assignments[i].Charges)}
 	if over := w.queue.quota.Over(a.Charges); over != nil {
@@ -57,7 +60,11 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	verdict, _ := d.solveSparing(w, w.Asked.Cluster, o.flavored[i].w)
 	if verdict.Outcome != placement.Fits {
 		why := *verdict.Reason()
-		why.Message = "the nodes that were asked for are said to be there, but do not hold all pods: " + why.Message
+		nodes := ""
+		if w.Asked.Placeholders {
+			nodes = "the nodes "
+		}
+		why.Message = w.soFar() + nodes + "do not hold all pods: " + why.Message
 		return &why
 	}
 	if why := d.topologyConflict(w, verdict.Placements); why != nil {
@@ -67,6 +74,14 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	return nil
 }
 
-func notPlaced(why string) *workload.Reason {
-	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: "the nodes that were asked for are said to be there, but " + why}
+func (w *Waiting) notPlaced(why string) *workload.Reason {
+	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: w.soFar() + why}
+}
+
+// soFar begins the reason of a workload that has no places yet.
+func (w *Waiting) soFar() string {
+	if w.Asked.Placeholders {
+		return fmt.Sprintf("it is shown as placeholder pods in cluster %s, but ", w.Asked.Cluster)
+	}
+	return "the nodes that were asked for are said to be there, but "
 }

@@ -58,7 +58,10 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 	flavored := o.flavoredFor(a)
 	if a.Mode == quota.Within {
 		why := d.admitUnder(w, a, flavored, clusters)
-		if why == nil || d.ask(w, a, flavored, clusters, why) {
+		if why != nil {
+			why = d.ask(w, a, flavored, clusters, why)
+		}
+		if why == nil {
 			return true
 		}
 		t.missed(flavored, why)

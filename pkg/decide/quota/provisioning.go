@@ -3,6 +3,7 @@ package quota
 import (
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,9 +41,13 @@ const (
 	defaultMaxSeconds  = 1800
 )
 
-// Limit is how often a request is repeated that has failed.
+// Limit is how often a request is repeated that has failed. A gang that shows itself as pods
+// waits as long as it takes, unless the configuration says otherwise.
 func (c *ProvisioningConfig) Limit() int {
 	if c.Retry == nil || c.Retry.LimitCount == nil {
+		if c.Class == workload.PlaceholderClass {
+			return math.MaxInt
+		}
 		return defaultLimitCount
 	}
 	return int(*c.Retry.LimitCount)
@@ -76,6 +81,9 @@ type Provisioning struct {
 	Config *ProvisioningConfig
 }
 
+// Placeholders reports whether gangs show themselves as pods to an autoscaler.
+func (p *Provisioning) Placeholders() bool { return p.Config.Class == workload.PlaceholderClass }
+
 // Manages reports whether pods of the set are asked for.
 func (p *Provisioning) Manages(set *workload.PodSet) bool { return p.Config.manages(set) }
 
@@ -89,6 +97,14 @@ func (q *Queue) Provisioning(flavors []workload.PodSetFlavors) *Provisioning {
 		}
 	}
 	return nil
+}
+
+// ShowsPlaceholders reports whether gangs of the queue may show themselves as pods.
+func (q *Queue) ShowsPlaceholders() bool {
+	return slices.ContainsFunc(q.flavoredChecks(), func(check FlavoredCheck) bool {
+		config := q.tree.provisioning[check.Name]
+		return config != nil && config.Class == workload.PlaceholderClass
+	})
 }
 
 func usesAny(sets []workload.PodSetFlavors, names []string) bool {
@@ -176,6 +192,7 @@ func (v *validation) provisioningConfigs(c *Config) {
 		if len(config.ManagedResources) > maxManagedResources {
 			v.faults.Add(path+".managedResources", "names %d resources; want at most %d", len(config.ManagedResources), maxManagedResources)
 		}
+		v.placeholders(path, config)
 		v.retry(path+".retryStrategy", config.Retry)
 	}
 }

@@ -1,6 +1,9 @@
 package workload
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // PodCount is a number of pods of a pod set.
 type PodCount struct {
@@ -39,4 +42,26 @@ type Provisioning struct {
 	TriedSince time.Time `json:"triedSince,omitzero"`
 	// Checks are the AdmissionChecks that it was put to last; nil before.
 	Checks *Checks `json:"checks,omitempty"`
+}
+
+// PlaceholderClass is the provisioningClassName by which a gang shows itself as pending pods, for
+// autoscalers that see nothing else.
+const PlaceholderClass = "placeholder-pods.muster.dev"
+
+// Placeholders reports whether nodes are asked for by pending pods.
+func (p *Provisioning) Placeholders() bool { return p.Class == PlaceholderClass }
+
+// DeadlineParameter, of PlaceholderClass, is for how many seconds a gang shows itself.
+const DeadlineParameter = "deadlineSeconds"
+
+// defaultShown is for how long a gang shows itself without that parameter: an autoscaler gives
+// a new node up to 15 minutes to come.
+const defaultShown = 15 * time.Minute
+
+// ShownUntil is when a gang ends to show itself as pending pods.
+func (p *Provisioning) ShownUntil() time.Time {
+	if seconds, err := strconv.Atoi(p.Parameters[DeadlineParameter]); err == nil && seconds > 0 {
+		return p.Since.Add(time.Duration(seconds) * time.Second)
+	}
+	return p.Since.Add(defaultShown)
 }

@@ -13,19 +13,20 @@ import (
 
 // The reconciler, and what it works with.
 type (
-	Reconciler = reconcile.Reconciler
-	Cluster    = reconcile.Cluster
-	Cache      = reconcile.Cache
-	Reporter   = reconcile.Reporter
-	Schedule   = reconcile.Schedule
-	Truth      = reconcile.Truth
-	Object     = kubernetes.Object
-	Wrapped    = kubernetes.Wrapped
-	Pod        = gang.Pod
-	Pin        = gang.Pin
-	Controller = gang.Controller
-	Left       = kubernetes.Left
-	Quota      = gang.Quota
+	Reconciler  = reconcile.Reconciler
+	Cluster     = reconcile.Cluster
+	Cache       = reconcile.Cache
+	Reporter    = reconcile.Reporter
+	Schedule    = reconcile.Schedule
+	Truth       = reconcile.Truth
+	Object      = kubernetes.Object
+	Wrapped     = kubernetes.Wrapped
+	Placeholder = kubernetes.Placeholder
+	Pod         = gang.Pod
+	Pin         = gang.Pin
+	Controller  = gang.Controller
+	Left        = kubernetes.Left
+	Quota       = gang.Quota
 )
 
 // New returns a reconciler that is driven by hand.

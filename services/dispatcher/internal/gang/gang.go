@@ -30,9 +30,11 @@ type Pod struct {
 	OtherGates     []string
 	// Cleanup: it comes after the gang, in the head pod's place, and cleans up what the
 	// head pod kept in Redis. KubeRay makes it of the head pod's template.
-	Cleanup  bool
-	Ended    bool // its containers have all ended
-	Deleting bool
+	Cleanup bool
+	// Placeholder: it shows a gang to an autoscaler, and is not bound.
+	Placeholder bool
+	Ended       bool // its containers have all ended
+	Deleting    bool
 	// GoneBy is when a pod that is being deleted should have ended by itself.
 	GoneBy time.Time
 	// Controller makes such pods; empty when nothing does.

@@ -22,6 +22,7 @@ type Cluster interface {
 	controllerReader
 	requestAPI
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
+	ShowPlaceholder(ctx context.Context, pod kubernetes.Placeholder) error
 	GiveUp(ctx context.Context, object kubernetes.Object, sizes map[string]int, pods map[string][]string) error
 	Remaining(ctx context.Context, id workload.ID, namespace string) (kubernetes.Left, error)
 }

@@ -49,6 +49,9 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 		if waits, err := p.awaitEarlier(ctx); waits || err != nil {
 			return pollAfter, err
 		}
+		if shown, err := p.hide(ctx); shown || err != nil {
+			return pollAfter, err
+		}
 		p.status.Message = ""
 	}
 	for _, one := range p.objects.parts() {

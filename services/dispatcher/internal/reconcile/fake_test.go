@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,7 +111,10 @@ func (c *cluster) DeletePod(_ context.Context, pod gang.Pod, force bool) error {
 	if force {
 		name += " by force"
 	}
-	c.do(func() { c.deleted = append(c.deleted, name) })
+	c.do(func() {
+		c.deleted = append(c.deleted, name)
+		delete(c.items, bundle.Identity{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+	})
 	return nil
 }
 
@@ -213,6 +218,41 @@ func (c *cluster) Labelled(_ context.Context, version, kind, _ string, of worklo
 		}
 	}
 	return found, c.answer("list", kind)
+}
+
+func (c *cluster) Placeholders(_ context.Context, of workload.ID) (pods []kubernetes.Placeholder, err error) {
+	for id, item := range c.items {
+		if id.Kind != "Pod" {
+			continue
+		}
+		_, labels := metadataOf(item.Content)
+		pod := kubernetes.Placeholder{Namespace: id.Namespace, Name: id.Name, UID: item.UID, Workload: workload.ID(labels[kube.PlaceholderLabel]), Shown: item.Content["shown"] != nil}
+		pod.Request = item.Content["metadata"].(map[string]any)["annotations"].(map[string]any)[requestOfKey].(string)
+		pod.Node, _ = item.Content["node"].(string)
+		if of == "" || pod.Workload == of {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b kubernetes.Placeholder) int { return strings.Compare(a.Name, b.Name) })
+	return pods, c.answer("list", "placeholders")
+}
+
+func metadataOf(content map[string]any) (name string, labels map[string]string) {
+	metadata, labels := content["metadata"].(map[string]any), map[string]string{}
+	for key, value := range metadata["labels"].(map[string]any) {
+		labels[key] = value.(string)
+	}
+	return metadata["name"].(string), labels
+}
+
+func (c *cluster) ShowPlaceholder(_ context.Context, pod kubernetes.Placeholder) error {
+	if err := c.answer("show", pod.Name); err != nil {
+		return err
+	}
+	c.do(func() {
+		c.items[bundle.Identity{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}].Content["shown"] = true
+	})
+	return nil
 }
 
 func (c *cluster) Allowed(_ context.Context, _ workload.Identity, id bundle.Identity) (string, error) {

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,6 +32,7 @@ type tools struct {
 	permissions permissionChecker
 	owners      *owners
 	placer      *placer
+	showing     *sync.Mutex // held while the placeholder pods of one gang are made
 	reaper      *reaper
 	unplanned   *unplannedPods
 	logger      *zap.Logger

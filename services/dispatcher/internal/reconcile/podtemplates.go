@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // podTemplate is a PodTemplate with the number of its pods that lack a place.
@@ -131,7 +132,7 @@ func withRequests(spec map[string]any) map[string]any {
 // requestAnnotations are what pods carry that come with the nodes of a request.
 func requestAnnotations(p *pass) map[string]map[string]string {
 	wanted := p.command.Provision
-	if wanted == nil || p.command.State != event.Present {
+	if wanted == nil || p.command.State != event.Present || wanted.Class == workload.PlaceholderClass {
 		return nil
 	}
 	all := map[string]map[string]string{}

@@ -22,7 +22,7 @@ const (
 	consumeKey       = "autoscaling.x-k8s.io/consume-provisioning-request"
 	classKey         = "autoscaling.x-k8s.io/provisioning-class-name"
 	parameterPrefix  = "provreq.kueue.x-k8s.io/"
-	requestOfKey     = "muster.dev/provisioning-request" // annotation of a PodTemplate
+	requestOfKey     = kubernetes.RequestKey // annotation of a PodTemplate
 	templatePrefix   = "ppt"
 	maxTemplateName  = 253
 	requestLookAgain = pollAfter
@@ -33,6 +33,7 @@ const (
 // requestAPI is the API server, for what nodes are asked for by.
 type requestAPI interface {
 	Labelled(ctx context.Context, apiVersion, kind, namespace string, of workload.ID) ([]kubernetes.Wrapped, error)
+	Placeholders(ctx context.Context, of workload.ID) ([]kubernetes.Placeholder, error)
 }
 
 // requestObject is a request for nodes or a PodTemplate of one, with its identity.
@@ -72,6 +73,9 @@ func (p *pass) provision(ctx context.Context) (time.Duration, error) {
 	status := p.requestStatus()
 	if status.State == event.RequestFailed || status.State == event.RequestGone {
 		return 0, p.report(ctx)
+	}
+	if wanted.Class == workload.PlaceholderClass {
+		return p.show(ctx)
 	}
 	found, err := p.findRequest(ctx, wanted.Name)
 	switch {
@@ -157,7 +161,7 @@ func stateOfRequest(object map[string]any) (state, message string) {
 // request that is wanted.
 func (p *pass) removeRequests(ctx context.Context, wanted string) error {
 	found, err := requestObjects(ctx, p.cluster, p.command.Namespace, p.command.Workload)
-	faults := []error{err}
+	faults := []error{err, p.removePlaceholders(ctx, wanted)}
 	for _, object := range found {
 		if object.Deleting || nameOfRequest(object.Wrapped) == wanted && wanted != "" {
 			continue

@@ -75,7 +75,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 	strays := &strays{workloads: all, owners: owners, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now}
 	return &Reconciler{
 		tools: &tools{
-			cluster: cluster, workloads: all, queue: by.queue, logger: logger, metrics: metrics, now: by.now,
+			cluster: cluster, workloads: all, queue: by.queue, logger: logger, metrics: metrics, now: by.now, showing: &sync.Mutex{},
 			reports:     &reports{report, all, by.order},
 			permissions: permissionChecker{cluster}, owners: owners, reaper: reaper,
 			placer:    &placer{cluster, &starter{cluster: cluster, workloads: all, logger: logger, now: by.now}, owners, reaper, metrics, by.atOnce},

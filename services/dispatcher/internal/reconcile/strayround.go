@@ -42,12 +42,12 @@ func (r *strayRound) namespace(ctx context.Context, namespace, rule string) {
 	}
 }
 
-// candidates are the pods of a namespace that may not be of Muster. One at our gate
-// waits for ever, and one of a Node is made from a file of the node.
+// candidates are the pods of a namespace that may not be of Muster. One at our gate, or without
+// a scheduler, waits for ever, and one of a Node is made from a file of the node.
 func (r *strayRound) candidates(namespace, rule string) []gang.Pod {
 	ours, others := r.cache.PodsIn(namespace)
 	ours = slices.DeleteFunc(ours, func(p gang.Pod) bool { return rule == "" || !r.isDecidable(p) })
-	return slices.DeleteFunc(slices.Concat(others, ours), func(p gang.Pod) bool { return p.Gated || p.Controller.Kind == "Node" })
+	return slices.DeleteFunc(slices.Concat(others, ours), func(p gang.Pod) bool { return p.Gated || p.Placeholder || p.Controller.Kind == "Node" })
 }
 
 // controllerOfController returns the UID of the controller of a pod's controller; empty for

@@ -20,6 +20,7 @@ func (s *sweeper) sweepRequests(ctx context.Context, truth Truth) {
 	if err != nil {
 		s.logger.Warn("cannot list the requests for nodes", zap.Error(err))
 	}
+	s.sweepPlaceholders(ctx, truth)
 	lookups := map[string]int{} // by namespace
 	for _, object := range found {
 		name := nameOfRequest(object.Wrapped)
