@@ -110,7 +110,6 @@ func TestAGangOfAHeldQueueIsNotShown(t *testing.T) {
 	settings.Policy.ClusterQueues[0].StopPolicy = quota.Hold
 	a.ApplyConfiguration(settings.Queues, settings.Policy, a.Version()+1)
 	a.step(0)
-	a.sent()
 	a.tick()
 	a.wantSent("forgotten " + requestOne)
 	a.wantReason(workload.ReasonHeld, "")
