@@ -100,12 +100,12 @@ func (l *lifecycle) tryNextFlavor(e *entry, why string, now time.Time) bool {
 	return true
 }
 
-// tooLong reports whether a request is not provisioned within the time that the queue gives
-// it before the next flavor is tried, if there is one.
+// tooLong reports whether a request is not provisioned, or a gang is shown in vain, within the time
+// that the queue gives it before the next flavor is tried, if there is one.
 func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 	p := e.Provisioning
 	_, within := l.admission.QueueOf(&e.Workload).TriesNextFlavor()
-	return within > 0 && p.ReadySince.IsZero() && elapsed(now, p.Since, within) &&
+	return within > 0 && (p.ReadySince.IsZero() || p.Placeholders()) && elapsed(now, p.Since, within) &&
 		l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors))
 }
 

@@ -18,8 +18,8 @@ func (l *lifecycle) checkShown(e *entry, now time.Time) {
 		l.withdrawRequest(e, now)
 		l.emitChanged(e, now)
 		l.enqueue(e)
-	case elapsed(now, p.ShownUntil(), 0):
-		why := fmt.Sprintf("%s were shown in cluster %s until %s, and its nodes did not hold all pods of the gang", requestCalled(p), p.Cluster, p.ShownUntil().UTC().Format(time.RFC3339))
+	case elapsed(now, p.ShownUntil(), 0), l.tooLong(e, now):
+		why := fmt.Sprintf("%s were shown in cluster %s since %s, and its nodes did not hold all pods of the gang", requestCalled(p), p.Cluster, p.Since.UTC().Format(time.RFC3339))
 		if lacks := l.admission.Reason(e.ID); lacks != nil {
 			why += ": " + lacks.Message
 		}

@@ -84,7 +84,7 @@ func TestAGangThatIsShownInVainBacksOff(t *testing.T) {
 		a.now = a.now.Add(time.Second)
 		a.tick()
 		a.wantSent("forgotten " + requestOne)
-		a.wantReason(workload.ReasonBackoff, "placeholder pods "+requestOne+" were shown in cluster c until")
+		a.wantReason(workload.ReasonBackoff, "placeholder pods "+requestOne+" were shown in cluster c since")
 		for round := 2; round < 8; round++ {
 			a.now = a.now.Add(time.Hour)
 			a.tick()
@@ -137,4 +137,21 @@ func TestATurnOutlivesTheLeader(t *testing.T) {
 	if p := a.live.Get("other").Provisioning; p == nil || !p.Open {
 		t.Errorf("when the turn is over the other gang has the request %+v, want its turn", p)
 	}
+}
+
+// The next flavor has its turn when the time of the first one is over, as with requests.
+func TestTheNextFlavorIsShownInItsTurn(t *testing.T) {
+	t.Parallel()
+	a := newFlavored(t)
+	settings := a.Settings()
+	settings.Policy.ProvisioningConfigs = []quota.ProvisioningConfig{{Name: "config", Class: workload.PlaceholderClass}}
+	next := &asker{&stage{T: t, now: a.now, pods: map[string]event.GangPod{}}}
+	next.State = New(1, Stored{MaxEvent: 1 << 20, Queues: settings.Queues, Policy: settings.Policy})
+	next.node("full", func(n *capacity.Node) { n.Allocatable = resource.List{"cpu": 1, "pods": 10} })
+	next.submit(workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}})
+	next.wantFlavor("reserved")
+	next.answers(requestOne, event.RequestProvisioned)
+	next.now = next.now.Add(600 * time.Second) // provisionWithinSeconds, before the deadline
+	next.tick()
+	next.wantFlavor("spot")
 }

@@ -64,7 +64,7 @@ func TestAGangThatIsShownInVainRetreats(t *testing.T) {
 	large := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("large", 4, 1)))
 	w.showsAlone(large, 4)
 	small := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("small", 1, 1)))
-	says(t, w.waits(large, workload.ReasonBackoff).Message, "placeholder pods .* were shown in cluster .* until", "nodes are not asked for again before")
+	says(t, w.waits(large, workload.ReasonBackoff).Message, "nodes are not asked for again before", "placeholder pods .* were shown in cluster .* since")
 	w.showsAlone(small, 1)
 	w.setPool("--stock", "1")
 	w.reaches(small, workload.Running)

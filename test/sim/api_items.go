@@ -68,7 +68,7 @@ func (a api) Labelled(_ context.Context, version, kind, namespace string, of wor
 }
 
 // Placeholders implements dispatcher.Cluster.
-func (a api) Placeholders(_ context.Context, of workload.ID) (found []dispatcher.Placeholder, err error) {
+func (a api) Placeholders(_ context.Context, _ string, of workload.ID) (found []dispatcher.Placeholder, err error) {
 	if a.c.scaler == nil {
 		return nil, nil
 	}

@@ -32,14 +32,14 @@ type Placeholder struct {
 // is of.
 const RequestKey = "muster.dev/provisioning-request"
 
-// Placeholders lists the placeholder pods of this cluster's dispatchers, uncached: of a workload,
-// or of all when that is empty.
-func (c *Client) Placeholders(ctx context.Context, of workload.ID) ([]Placeholder, error) {
+// Placeholders lists the placeholder pods of this cluster's dispatchers, uncached: of a workload
+// and its namespace, or of all when these are empty.
+func (c *Client) Placeholders(ctx context.Context, namespace string, of workload.ID) ([]Placeholder, error) {
 	selector := kube.PlaceholderClusterLabel + "=" + c.cluster + "," + kube.PlaceholderLabel
 	if of != "" {
 		selector += "=" + string(of)
 	}
-	list, err := c.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := c.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("list placeholder pods of workload %q: %w", of, err)
 	}

@@ -220,7 +220,7 @@ func (c *cluster) Labelled(_ context.Context, version, kind, _ string, of worklo
 	return found, c.answer("list", kind)
 }
 
-func (c *cluster) Placeholders(_ context.Context, of workload.ID) (pods []kubernetes.Placeholder, err error) {
+func (c *cluster) Placeholders(_ context.Context, _ string, of workload.ID) (pods []kubernetes.Placeholder, err error) {
 	for id, item := range c.items {
 		if id.Kind != "Pod" {
 			continue

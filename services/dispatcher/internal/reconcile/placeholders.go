@@ -27,7 +27,7 @@ func (p *pass) show(ctx context.Context) (time.Duration, error) {
 		return requestLookAgain, nil
 	}
 	defer p.showing.Unlock()
-	all, err := p.cluster.Placeholders(ctx, "")
+	all, err := p.cluster.Placeholders(ctx, "", "")
 	if err != nil {
 		return 0, err
 	}
@@ -90,16 +90,18 @@ func (p *pass) createPlaceholders(ctx context.Context, there map[string]kubernet
 		return false, again, err
 	}
 	for _, pod := range pods {
-		seen, has := there[pod.id.Name]
-		if !has {
-			uid, err := p.cluster.CreateItem(ctx, pod.id, pod.manifest)
-			if err != nil {
-				again, err = p.requestNotCreated(ctx, err)
-				return false, again, err
-			}
-			seen = kubernetes.Placeholder{Namespace: pod.id.Namespace, Name: pod.id.Name, UID: uid, Workload: p.command.Workload}
+		if _, has := there[pod.id.Name]; has {
+			continue
 		}
-		if !seen.Shown {
+		uid, err := p.cluster.CreateItem(ctx, pod.id, pod.manifest)
+		if err != nil {
+			again, err = p.requestNotCreated(ctx, err)
+			return false, again, err
+		}
+		there[pod.id.Name] = kubernetes.Placeholder{Namespace: pod.id.Namespace, Name: pod.id.Name, UID: uid, Workload: p.command.Workload}
+	}
+	for _, pod := range pods { // when all are there: an autoscaler would add nodes for a part
+		if seen := there[pod.id.Name]; !seen.Shown {
 			if err := p.cluster.ShowPlaceholder(ctx, seen); err != nil {
 				again, err = p.requestNotCreated(ctx, err)
 				return false, again, err
@@ -193,16 +195,13 @@ func (p *pass) hide(ctx context.Context) (shown bool, err error) {
 	if err := p.removePlaceholders(ctx, ""); err != nil {
 		return true, err
 	}
-	pods, err := p.cluster.Placeholders(ctx, p.command.Workload)
+	pods, err := p.cluster.Placeholders(ctx, p.command.Namespace, p.command.Workload)
 	return len(pods) > 0, err
 }
 
 // removePlaceholders deletes the placeholder pods of the workload, but for those of a request.
 func (p *pass) removePlaceholders(ctx context.Context, wanted string) error {
-	if p.command.Provision == nil || p.command.Provision.Class != workload.PlaceholderClass {
-		return nil
-	}
-	pods, err := p.cluster.Placeholders(ctx, p.command.Workload)
+	pods, err := p.cluster.Placeholders(ctx, p.command.Namespace, p.command.Workload)
 	faults := []error{err}
 	for _, pod := range pods {
 		if wanted == "" || pod.Request != wanted {

@@ -23,7 +23,7 @@ func showCommand(id workload.ID, order int64) *event.GangDesired {
 
 // shown are the names of the placeholder pods that an autoscaler sees as pending.
 func (p *played) shown() (names []string) {
-	pods, _ := p.cluster.Placeholders(context.Background(), "")
+	pods, _ := p.cluster.Placeholders(context.Background(), "", "")
 	for _, pod := range pods {
 		if pod.Shown {
 			names = append(names, pod.Name)
@@ -163,9 +163,8 @@ func TestAPlaceholderThatIsBoundEndsTheTurn(t *testing.T) {
 	p.wantRequest(t, event.RequestFailed, "was bound to node a")
 }
 
-// A pod that cannot be created is tried again where an administrator can mend it, and the status
-// says what keeps it away.
-func TestPlaceholdersThatCannotBeCreatedAreReported(t *testing.T) {
+// A gang is shown whole or not at all: while one of its pods cannot be created, none is pending.
+func TestAGangIsShownWhole(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.cluster.answers["create ppt-raycluster-w-0f0f0-nodes-1-workers-2"] = errors.New("the server is away")
@@ -173,8 +172,8 @@ func TestPlaceholdersThatCannotBeCreatedAreReported(t *testing.T) {
 	if _, err := p.look(t.Context(), "w"); err == nil {
 		t.Fatal("the failure is not tried again")
 	}
-	if got := p.shown(); len(got) != 2 {
-		t.Errorf("shown are %v, want two", got)
+	if got := p.shown(); len(got) > 0 {
+		t.Errorf("shown are %v: an autoscaler adds nodes for a part of the gang", got)
 	}
 	delete(p.cluster.answers, "create ppt-raycluster-w-0f0f0-nodes-1-workers-2")
 	p.lookAt(t, "w")

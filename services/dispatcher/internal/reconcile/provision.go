@@ -33,7 +33,7 @@ const (
 // requestAPI is the API server, for what nodes are asked for by.
 type requestAPI interface {
 	Labelled(ctx context.Context, apiVersion, kind, namespace string, of workload.ID) ([]kubernetes.Wrapped, error)
-	Placeholders(ctx context.Context, of workload.ID) ([]kubernetes.Placeholder, error)
+	Placeholders(ctx context.Context, namespace string, of workload.ID) ([]kubernetes.Placeholder, error)
 }
 
 // requestObject is a request for nodes or a PodTemplate of one, with its identity.

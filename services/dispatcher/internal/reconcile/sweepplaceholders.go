@@ -17,7 +17,7 @@ func (w *workloads) hasShown(pod kubernetes.Placeholder) bool {
 
 // sweepPlaceholders removes placeholder pods that no workload has according to queue-manager.
 func (s *sweeper) sweepPlaceholders(ctx context.Context, truth Truth) {
-	pods, err := s.cluster.Placeholders(ctx, "")
+	pods, err := s.cluster.Placeholders(ctx, "", "")
 	if err != nil {
 		s.logger.Warn("cannot list the placeholder pods", zap.Error(err))
 	}
