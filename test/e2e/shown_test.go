@@ -19,7 +19,7 @@ func TestAGangShowsItselfToAnAutoscalerThatSeesPodsOnly(t *testing.T) {
 	w.showsGangs(600, "")
 	id := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("shown", 3, 1)))
 	w.showsAlone(id, 3)
-	next := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("next", 2, 1)))
+	next := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("next", 4, 1)))
 	says(t, w.waits(next, workload.ReasonFit).Message, "it is shown as placeholder pods when no other gang is in cluster")
 	w.until("the one node that there is has come", func() bool { return w.poolNodes() == 1 && w.knowsPoolNodes() == 1 })
 	says(t, w.waits(id, workload.ReasonFit).Message, "it is shown as placeholder pods in cluster .*, but the nodes do not hold all pods")
@@ -45,7 +45,7 @@ func TestAGangShowsItselfToAnAutoscalerThatSeesPodsOnly(t *testing.T) {
 	if nodes := w.poolNodes(); nodes != 2 {
 		t.Errorf("the pool has %d nodes, want 2", nodes)
 	}
-	w.showsAlone(next, 2)
+	w.showsAlone(next, 4)
 	w.cancel(next)
 	w.reaches(next, workload.Cancelled)
 	w.nothingShown()
