@@ -109,6 +109,26 @@ func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 		l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors))
 }
 
+// checkShown ends the turn of a gang that shows itself as pods: when its time is over, and
+// without counting that as a failure when it could not be admitted whatever nodes came.
+func (l *lifecycle) checkShown(e *entry, now time.Time) {
+	p := e.Provisioning
+	held := l.admission.HeldReason(&e.Workload) != nil
+	barred := elapsed(now, p.Since, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != ""
+	switch {
+	case held || barred:
+		l.withdrawRequest(e, now)
+		l.emitChanged(e, now)
+		l.enqueue(e)
+	case elapsed(now, p.ShownUntil(), 0), l.tooLong(e, now):
+		why := fmt.Sprintf("%s were shown in cluster %s since %s, and its nodes did not hold all pods of the gang", requestCalled(p), p.Cluster, p.Since.UTC().Format(time.RFC3339))
+		if lacks := l.admission.Reason(e.ID); lacks != nil {
+			why += ": " + lacks.Message
+		}
+		l.requestFailed(e, why, now)
+	}
+}
+
 // checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
 // those that the queue does not ask for any more, and those in clusters that have left.
 func (l *lifecycle) checkRequests(now time.Time) {

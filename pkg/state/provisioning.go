@@ -113,3 +113,11 @@ func (l *lifecycle) useRequest(e *entry) {
 		e.Provisioning = &used
 	}
 }
+
+// requestCalled is how reasons call a request for nodes.
+func requestCalled(p *workload.Provisioning) string {
+	if p.Placeholders() {
+		return "placeholder pods " + p.Name
+	}
+	return "ProvisioningRequest " + p.Name
+}

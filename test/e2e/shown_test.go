@@ -21,6 +21,8 @@ func TestAGangShowsItselfToAnAutoscalerThatSeesPodsOnly(t *testing.T) {
 	w.showsAlone(id, 3)
 	next := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("next", 4, 1)))
 	says(t, w.waits(next, workload.ReasonFit).Message, "it is shown as placeholder pods when no other gang is in cluster")
+	behind := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("behind", 1, 1)))
+	says(t, w.waits(behind, workload.ReasonBehindHead).Message, "its places are kept for a gang before it that is shown there")
 	w.until("the one node that there is has come", func() bool { return w.poolNodes() == 1 && w.knowsPoolNodes() == 1 })
 	says(t, w.waits(id, workload.ReasonFit).Message, "it is shown as placeholder pods in cluster .*, but the nodes do not hold all pods")
 	w.nothingOf(id)
@@ -46,6 +48,8 @@ func TestAGangShowsItselfToAnAutoscalerThatSeesPodsOnly(t *testing.T) {
 		t.Errorf("the pool has %d nodes, want 2", nodes)
 	}
 	w.showsAlone(next, 4)
+	w.nothingOf(behind)
+	w.cancel(behind)
 	w.cancel(next)
 	w.reaches(next, workload.Cancelled)
 	w.nothingShown()

@@ -37,8 +37,8 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 			continue // what it lacks is nothing that the check asks for
 		}
 		if check.Placeholders() {
-			if d.state.isShown(cluster) {
-				why = waitsForTurn(why, cluster)
+			if d.state.shownIn(cluster) != nil {
+				why = waitsToBeShown(why, cluster)
 				continue
 			}
 			pods = managedPods(flavored.w, check)

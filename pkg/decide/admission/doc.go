@@ -30,6 +30,7 @@
 //	    backfill               backfill.go        places that delay no head before it, and are
 //	                                              on no nodes that are reserved for others
 //	    topologyConflict       grow.go            of a growing gang, with the places it has
+//	    keptForShown           kept_shown.go      places of use to a gang that shows itself
 //	    putToChecks            checks.go          AdmissionChecks first; it waits with its quota
 //	    admit, grow            admit.go, grow.go  allocate, add to the plan
 //	    ask                    ask.go             for nodes, after putToChecks
@@ -51,11 +52,11 @@
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
 //	stages      decide, drain_clusters, settle, settle_asked, recheck, start, smaller, fit,
-//	            ask, checks, preempt, victims, admit, grow, backfill, reserve_head, ends,
+//	            kept_shown, ask, checks, preempt, victims, admit, grow, backfill, reserve_head, ends,
 //	            reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
-//	state       replace, defaults, started, growth, parts, asked, waiting, nomination, nodes
+//	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
 //	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
 //	            use_order, kept_quota, never, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters, calendar

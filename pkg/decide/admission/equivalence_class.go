@@ -38,7 +38,7 @@ type equivalenceClass struct {
 	unplaced *flavoredSignature
 	// blockedBy is the reservation that keeps it back; nil for none.
 	blockedBy *headReservation
-	// sparing: reservations of nodes keep it back.
+	// sparing: reservations of nodes, or a gang that shows itself, keep it back.
 	sparing bool
 }
 
@@ -129,12 +129,13 @@ func (s *State) addToClass(w *Waiting) {
 
 // fixOrder restores the order of the queue after a member of the class came or went.
 // The preemption candidates of a class depend on its first gang (submission order, past
-// evictions), so a new first gang reopens the class.
+// evictions), and so does what is kept for a gang that shows itself: a new first gang reopens
+// the class.
 func (s *State) fixOrder(class *equivalenceClass, newFirst bool) {
 	heap.Fix(&class.queue.all, class.atAll)
 	if class.atOpen >= 0 {
 		heap.Fix(&class.queue.open, class.atOpen)
-	} else if newFirst && class.queue.quota.Preemption != nil {
+	} else if newFirst && (class.queue.quota.Preemption != nil || class.sparing) {
 		s.reopen(class)
 	}
 }

@@ -50,8 +50,9 @@ import (
 //	                                  quota is kept
 //	a gang started or grew            classes that may evict it, when   it is a new candidate
 //	                                  its protection ends
-//	a class has a new first gang      the class, where its queue        candidates depend on
-//	                                  preempts (fixOrder)               that gang
+//	a class has a new first gang      the class, where its queue        candidates, and what is
+//	                                  preempts or it spares             kept for others, depend
+//	                                  (fixOrder)                        on that gang
 
 // events are what has happened to a state since its last decision.
 type events struct {
@@ -62,13 +63,13 @@ type events struct {
 	quotaFreed       map[string]bool // by root of the tree
 	reshaped         []NodeKey       // nodes that offer something else when empty
 	provisioned      bool            // nodes have come that a workload asked for
-	turnEnded        bool            // a gang shows itself to an autoscaler no longer
+	shownEnded       bool            // a gang shows itself to an autoscaler no longer
 	namespaces       bool            // queues may select other namespaces
 	defaults         bool            // containers of a namespace ask for something else by default
 }
 
 func (e *events) any() bool {
-	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.turnEnded || e.defaults
+	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.shownEnded || e.defaults
 }
 
 // refreshReservations reports whether a head may now start sooner than reserved.
@@ -78,7 +79,7 @@ func (e *events) refreshReservations() bool {
 
 func (e *events) clear() {
 	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged = false, false, false, false
-	e.provisioned, e.turnEnded, e.namespaces, e.defaults, e.reshaped = false, false, false, false, nil
+	e.provisioned, e.shownEnded, e.namespaces, e.defaults, e.reshaped = false, false, false, false, nil
 	clear(e.quotaFreed)
 }
 
@@ -110,7 +111,7 @@ func (d *decision) requeue() {
 	}
 	d.recheckOffers()
 	happened := s.events.refreshReservations() || s.due(d.now)
-	if !happened && !s.events.shareBaseChanged && !s.events.turnEnded {
+	if !happened && !s.events.shareBaseChanged && !s.events.shownEnded {
 		return
 	}
 	for _, r := range s.reservations {
@@ -132,7 +133,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, e.turnEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
+	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

@@ -26,7 +26,7 @@ func (d *decision) settleAsked() {
 		asked := w.Asked
 		why := d.startOnProvisioned(w)
 		if why == nil {
-			s.events.turnEnded = s.events.turnEnded || asked.Placeholders
+			s.events.shownEnded = s.events.shownEnded || asked.Placeholders
 			continue
 		}
 		s.removeFromClass(w)

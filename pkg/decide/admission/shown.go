@@ -11,20 +11,24 @@ import (
 // Where an autoscaler sees nothing but pending pods, one gang of a cluster at a time shows
 // itself as pods: the autoscaler would give two gangs a part of their nodes each.
 
-// isShown reports whether a gang shows itself in the cluster.
-func (s *State) isShown(cluster string) bool {
-	return slices.ContainsFunc(s.asked, func(w *Waiting) bool { return w.Asked.Placeholders && w.Asked.Cluster == cluster })
+// shownIn returns the gang that shows itself in the cluster; nil for none.
+func (s *State) shownIn(cluster string) *Waiting {
+	i := slices.IndexFunc(s.asked, func(w *Waiting) bool { return w.Asked.Placeholders && w.Asked.Cluster == cluster })
+	if i < 0 {
+		return nil
+	}
+	return s.asked[i]
 }
 
-// endTurn notes that a gang shows itself no longer, so that another may.
-func (s *State) endTurn(w *Waiting) {
+// endShown notes that a gang shows itself no longer, so that another may.
+func (s *State) endShown(w *Waiting) {
 	if w.Asked != nil && w.Asked.Placeholders {
-		s.events.turnEnded = true
+		s.events.shownEnded = true
 	}
 }
 
-// waitsForTurn is why a gang waits that would show itself if no other did.
-func waitsForTurn(why *workload.Reason, cluster string) *workload.Reason {
+// waitsToBeShown is why a gang waits that would show itself if no other did.
+func waitsToBeShown(why *workload.Reason, cluster string) *workload.Reason {
 	waits := *why
 	waits.Message += fmt.Sprintf("; it is shown as placeholder pods when no other gang is in cluster %s", cluster)
 	return &waits

@@ -72,6 +72,44 @@ func TestGangsShowThemselvesOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// Nodes come one after the other. No gang behind the one that is shown takes them, or what was
+// free before, as far as that one can use them; one before it does.
+func TestNodesThatComeAreKeptForTheGangThatIsShown(t *testing.T) {
+	t.Parallel()
+	s := askingState(t, showingConfig(100), nodeOf("cpu", 8, 0))
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 3, 1, 1)})
+	wantPlan(t, decide(s), "ask gang-1 [{workers 3}]")
+	s.Provisioned("gang-1")
+	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	enqueue(s, 3, "queue", []workload.PodSet{setOf("workers", 1, 1, 0)})
+	s.SetNode(nodeOf("first", 8, 1))
+	wantPlan(t, decide(s), "admit gang-3") // which takes nothing that gang-1 can use
+	if why := s.Reason("gang-2"); why.Kind != workload.ReasonBehindHead || !strings.Contains(why.Message, "that one would lack places for 3 pods instead of 2") {
+		t.Errorf("gang-2 waits for %+v", why)
+	}
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	wantPlan(t, decide(s), "admit gang-0")
+	for _, name := range []string{"second", "third"} {
+		s.SetNode(nodeOf(name, 8, 1))
+		wantPlan(t, decide(s), "")
+	}
+	s.SetNode(nodeOf("fourth", 8, 2))
+	wantPlan(t, decide(s), "admit gang-1, admit gang-2")
+}
+
+// When the time of the gang is over, what was kept for it is free.
+func TestWhatWasKeptForAGangThatIsShownIsFreeThen(t *testing.T) {
+	t.Parallel()
+	s := askingState(t, showingConfig(100), nodeOf("cpu", 8, 0))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 3, 1, 1)})
+	decide(s)
+	s.SetNode(nodeOf("first", 8, 1))
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	wantPlan(t, decide(s), "")
+	s.Dequeue("gang-0")
+	wantPlan(t, decide(s), "admit gang-1")
+}
+
 // A turn is of a cluster, whatever the queue; requests of other classes need none.
 func TestATurnIsOfACluster(t *testing.T) {
 	t.Parallel()

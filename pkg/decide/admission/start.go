@@ -57,7 +57,11 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 	}
 	flavored := o.flavoredFor(a)
 	if a.Mode == quota.Within {
-		why := d.admitUnder(w, a, flavored, clusters)
+		why, kept := d.admitUnder(w, a, flavored, clusters)
+		if kept {
+			t.missed(flavored, why) // nothing is evicted for it, it fits
+			return false
+		}
 		if why != nil {
 			why = d.ask(w, a, flavored, clusters, why)
 		}
@@ -82,8 +86,8 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 }
 
 // admitUnder admits the workload under an assignment that is within quota, or returns why
-// it has no places.
-func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) *workload.Reason {
+// it has no places; kept says that it has some that are kept for a gang that shows itself.
+func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) (why *workload.Reason, kept bool) {
 	cluster, placements, why := d.fit(w, flavored, clusters)
 	if why == nil && d.constrained(w) {
 		cluster, placements, why = d.backfill(w, flavored)
@@ -91,8 +95,13 @@ func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSign
 	if why == nil {
 		why = d.topologyConflict(w, placements)
 	}
+	if why == nil {
+		if why = d.keptForShown(w, flavored, cluster, placements); why != nil {
+			return why, true
+		}
+	}
 	if why == nil && !d.putToChecks(w, a, true) {
 		d.admit(w, a, flavored, cluster, placements)
 	}
-	return why
+	return why, false
 }

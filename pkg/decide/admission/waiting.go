@@ -174,7 +174,7 @@ func (s *State) removeWaiting(id workload.ID) {
 	reserves := w.queue.reserves(s.decidedAt)
 	if s.giveBackQuota(w) {
 		s.noteQuotaFreed(w.queue)
-		s.endTurn(w)
+		s.endShown(w)
 	}
 	s.waiting.Delete(id)
 	if w.Held != "" {
