@@ -32,7 +32,7 @@ const (
 // SearchVersion is the version of how steps are counted and limited. Terms are recorded
 // with it, because under another version a search may end undecided where it did not,
 // or the other way round. It is 0 for terms older than it.
-const SearchVersion = 6
+const SearchVersion = 7
 
 // allowance is what is left of the steps of a queue, or of all queues.
 type allowance struct {

@@ -75,6 +75,8 @@ type decision struct {
 	covered map[coveredKey][]string
 	// kept is what the last reservation asked about keeps of what is free.
 	kept keptFree
+	// beside are, by cluster, the places of reservations that others are made around.
+	beside map[string]*beside
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
 }

@@ -52,8 +52,8 @@
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
 //	stages      decide, drain_clusters, settle, settle_asked, recheck, start, smaller, fit,
-//	            kept_shown, ask, checks, preempt, victims, admit, grow, backfill, reserve_head, ends,
-//	            reason
+//	            kept_shown, ask, checks, preempt, victims, admit, grow, backfill, reserve_head,
+//	            beside, ends, reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
 //	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
@@ -124,7 +124,8 @@
 // quota is not passed in its own queue once its patience is over.
 //
 // To reserve for a head with k gangs to wait for costs O(log k) searches for places and
-// k what-if changes. A candidate that fits now costs one more search for each cluster
+// k what-if changes. With a depth of n that is done for each of n heads; the places of those
+// before it stay allocated meanwhile (beside.go). A candidate that fits now costs one more search for each cluster
 // with a reservation. Gangs that do not fit cost nothing of this.
 //
 // # Work

@@ -66,20 +66,26 @@ func (d *decision) byExpectedEnd(cluster string, keptClear time.Time) []endingGa
 	return order
 }
 
-// withReserved adds the end of a gang that has a reservation to the known ends, if it is
-// known and the nodes are not kept clear for the one that waits for it. Its places count as
-// taken from now on, although it starts later.
-func withReserved(order []endingGang, other, made *headReservation) []endingGang {
-	end := other.end()
-	if end.IsZero() || !made.keptClear.IsZero() {
+// withReserved adds the ends of gangs that have reservations to the known ends, if they are
+// known and the nodes are not kept clear for the one that waits for them. Their places count as
+// taken from now on, although they start later.
+func withReserved(order []endingGang, others []*headReservation, made *headReservation) []endingGang {
+	if !made.keptClear.IsZero() || len(others) == 0 {
 		return order
 	}
-	i := slices.IndexFunc(order, func(e endingGang) bool { return !e.known || e.at.After(end) })
-	if i < 0 {
-		i = len(order)
+	known := slices.IndexFunc(order, func(e endingGang) bool { return !e.known })
+	if known < 0 {
+		known = len(order)
 	}
-	g := &Started{Workload: other.flavored.w, Placements: other.places}
-	return slices.Insert(order, i, endingGang{Started: g, at: end, known: true, reserved: true})
+	all := slices.Clone(order[:known])
+	for _, other := range others {
+		if end := other.end(); !end.IsZero() {
+			g := &Started{Workload: other.flavored.w, Placements: other.places}
+			all = append(all, endingGang{Started: g, at: end, known: true, reserved: true})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b endingGang) int { return a.at.Compare(b.at) })
+	return append(all, order[known:]...)
 }
 
 func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
@@ -89,20 +95,23 @@ func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
 }
 
 // endsNeeded returns how many gangs, from the first, have to end so that the head has
-// places; -1 when all are not enough. It begins with as many as free enough in sum. More
+// places, and these; no places when all are not enough. It begins with as many as free enough in sum. More
 // room never hurts, so it then doubles the number until it is enough and halves the last
 // stride.
-func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) int {
+func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) (needed int, places []workload.Placement) {
 	enough := func(from, to int) bool {
 		mark := fleet.Begin()
 		defer fleet.Rollback(mark)
 		releaseGangs(fleet, order[from:to])
 		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
+		if verdict.Outcome == placement.Fits {
+			places = verdict.Placements // the last number that is enough is the least
+		}
 		return verdict.Outcome == placement.Fits
 	}
 	least := endsForSum(fleet, order, r.flavored.w)
 	if least > len(order) {
-		return -1
+		return 0, nil
 	}
 	mark := fleet.Begin()
 	defer fleet.Rollback(mark)
@@ -111,12 +120,14 @@ func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *hea
 		to := min(given+stride, len(order))
 		if enough(given, to) {
 			if given == 0 {
-				return leastEnough(max(0, least-1), to, func(n int) bool { return enough(0, n) })
+				needed = leastEnough(max(0, least-1), to, func(n int) bool { return enough(0, n) })
+			} else {
+				needed = leastEnough(given, to, func(n int) bool { return enough(given, n) })
 			}
-			return leastEnough(given, to, func(n int) bool { return enough(given, n) })
+			return needed, places
 		}
 		if to == len(order) {
-			return -1
+			return 0, nil
 		}
 		releaseGangs(fleet, order[given:to])
 		if given == 0 {

@@ -110,6 +110,7 @@ type classKey struct {
 // addToClass puts a workload into its class, and a new class into its queue.
 func (s *State) addToClass(w *Waiting) {
 	q, key := w.queue, w.key()
+	q.front = nil
 	q.trackPatience(w)
 	s.joinLocal(w)
 	class := q.classes[key]
@@ -147,7 +148,7 @@ func (s *State) removeFromClass(w *Waiting) {
 	if class == nil {
 		return
 	}
-	w.class = nil
+	w.class, class.queue.front = nil, nil
 	wasFirst := class.first() == w
 	heap.Remove(class, w.index)
 	if class.Len() > 0 {

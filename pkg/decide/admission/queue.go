@@ -25,6 +25,9 @@ type queue struct {
 	kept *Waiting
 	// blocked are the classes that are not open.
 	blocked map[*equivalenceClass]bool
+	// front are the first in line down to the depth of the queue; nil when they are to be
+	// looked up again.
+	front []*Waiting
 	// patient are, under ShortestFirst, those whose patience is not over, by its end.
 	patient []*Waiting
 	// allowance is what searches for its gangs may still cost.

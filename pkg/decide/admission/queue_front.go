@@ -2,6 +2,16 @@ package admission
 
 import "container/heap"
 
+// inLine returns the first workloads in line, down to the depth of the queue. The caller does
+// not change the list. It is kept until a workload comes, leaves or changes places, because it
+// is asked for with each gang that is tried.
+func (q *queue) inLine() []*Waiting {
+	if q.front == nil {
+		q.front = q.first(q.depth())
+	}
+	return q.front
+}
+
 // first returns the first workloads in line, at most that many. It walks the heaps from
 // their tops, so that its cost depends on that number alone.
 func (q *queue) first(most int) []*Waiting {

@@ -17,30 +17,53 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	if !s.anyReserves(d.now) {
 		return false
 	}
+	of := make(map[*Waiting]*headReservation, len(s.reservations))
+	for _, r := range s.reservations {
+		of[r.head] = r
+	}
 	var heads []*Waiting
 	for _, q := range s.sorted {
-		heads = append(heads, s.lackingPlaces(q, d.now)...)
+		heads = s.appendLackingPlaces(heads, q, of, d.now)
 	}
-	for _, r := range slices.Clone(s.reservations) {
-		if w := r.head; w.class == nil || !slices.Contains(heads, w) {
-			opened = opened || len(r.blocked) > 0
-			d.effects.reservationsMoved = true
-			s.endReservation(r)
-		}
-	}
+	opened = d.endOthers(heads, of)
 	slices.SortStableFunc(heads, func(a, b *Waiting) int {
 		if a.queue == b.queue {
 			return 0 // in the order of their queue
 		}
 		return before(a, b)
 	})
+	d.beside = map[string]*beside{}
 	for _, w := range heads {
 		if w == but {
 			continue
 		}
-		if r := s.reservationOf(w); r == nil || r.stale || !r.start.IsZero() && d.now.After(r.start) {
+		if r := of[w]; r == nil || r.stale || !r.start.IsZero() && d.now.After(r.start) {
 			opened = opened || r != nil && len(r.blocked) > 0
 			d.reserve(w, r)
+		}
+	}
+	d.endBeside()
+	return opened
+}
+
+// endOthers ends the reservations of all but these heads, and reports whether they kept
+// classes back. Of the others, none is in the map afterwards.
+func (d *decision) endOthers(heads []*Waiting, of map[*Waiting]*headReservation) (opened bool) {
+	keep := make(map[*headReservation]bool, len(heads))
+	for _, w := range heads {
+		if r := of[w]; r != nil {
+			keep[r] = true
+		}
+	}
+	if len(keep) == len(d.state.reservations) {
+		return false
+	}
+	for _, r := range slices.Clone(d.state.reservations) {
+		if !keep[r] {
+			opened = opened || len(r.blocked) > 0
+			d.effects.reservationsMoved = true
+			delete(of, r.head)
+			d.state.endReservation(r)
 		}
 	}
 	return opened
@@ -51,16 +74,18 @@ func (s *State) anyReserves(now time.Time) bool {
 	return len(s.reservations) > 0 || slices.ContainsFunc(s.sorted, func(q *queue) bool { return q.reserves(now) })
 }
 
-// lackingPlaces returns, of a queue that reserves, the first gangs down to its depth that
-// were refused for lack of places, in the order of the queue.
-func (s *State) lackingPlaces(q *queue, now time.Time) []*Waiting {
+// appendLackingPlaces appends, of a queue that reserves, the first gangs down to its depth
+// that were refused for lack of places, in the order of the queue.
+func (s *State) appendLackingPlaces(heads []*Waiting, q *queue, of map[*Waiting]*headReservation, now time.Time) []*Waiting {
 	if !q.reserves(now) {
-		return nil
+		return heads
 	}
-	first := q.first(q.depth())
-	return slices.DeleteFunc(first, func(w *Waiting) bool {
-		return w.class.unplaced == nil || w.class.atOpen >= 0 && s.reservationOf(w) == nil
-	})
+	for _, w := range q.inLine() {
+		if w.class.unplaced != nil && (w.class.atOpen < 0 || of[w] != nil) {
+			heads = append(heads, w)
+		}
+	}
+	return heads
 }
 
 // reserve computes the reservation of a head. It replaces the old one and reopens the
@@ -122,14 +147,10 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 	fleet := d.state.fleets[cluster]
 	order := d.byExpectedEnd(cluster, made.keptClear)
 	order = slices.DeleteFunc(order, func(e endingGang) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
+	others := d.placeBeside(w, cluster)
 	mark := fleet.Begin()
 	defer fleet.Rollback(mark)
-	for _, other := range d.state.reservations {
-		if other.cluster == cluster && other.appliesTo(w) {
-			fleet.Allocate(other.flavored.w, other.places)
-			order = withReserved(order, other, made)
-		}
-	}
+	order = withReserved(order, others, made)
 	ended := 0
 	for earliest.After(d.now) && ended < len(order) && order[ended].known && !order[ended].at.After(earliest) {
 		ended++
@@ -138,8 +159,8 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 	if !earliest.After(d.now) {
 		d.spareAll(w, cluster)
 	}
-	needed := d.endsNeeded(fleet, order[ended:], made)
-	if needed < 0 {
+	needed, places := d.endsNeeded(fleet, order[ended:], made)
+	if places == nil {
 		return nil
 	}
 	needed += ended
@@ -152,6 +173,7 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 			found.start = e.at
 		}
 	}
+	least := needed
 	switch {
 	case known:
 		for needed < len(order) && order[needed].known && !order[needed].at.After(found.start) {
@@ -165,12 +187,15 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 			found.keptClear = d.now
 		}
 	}
-	releaseGangs(fleet, order[ended:needed])
-	verdict, _ := d.solve(w.queue, fleet, found.flavored.w)
-	if verdict.Outcome != placement.Fits {
-		return nil
+	if needed > least {
+		releaseGangs(fleet, order[ended:needed])
+		verdict, _ := d.solve(w.queue, fleet, found.flavored.w)
+		if verdict.Outcome != placement.Fits {
+			return nil
+		}
+		places = verdict.Placements
 	}
-	found.places = verdict.Placements
+	found.places = places
 	for _, e := range order[:needed] {
 		if !e.reserved {
 			found.after = append(found.after, e.Started)

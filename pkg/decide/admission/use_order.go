@@ -63,6 +63,7 @@ func (d *decision) reorder(q *queue) {
 	if q.all.Len() == 0 {
 		return
 	}
+	q.front = nil
 	heap.Init(&q.all)
 	heap.Init(&q.open)
 	d.noteKept(q)

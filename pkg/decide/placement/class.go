@@ -115,6 +115,29 @@ func (c *columns) compareGroups(a, b *group) int {
 	return cmp.Compare(a.ports, b.ports)
 }
 
+// refile files the nodes that changed since the last search.
+func (f *Fleet) refile() {
+	for _, n := range f.changed {
+		n.filing.changed = false
+		if f.staysFiled(n) {
+			continue
+		}
+		f.unfile(n)
+		if n.present {
+			f.file(n)
+		}
+	}
+	clear(f.changed)
+	f.changed = f.changed[:0]
+}
+
+// staysFiled reports whether a node belongs where it is filed.
+func (f *Fleet) staysFiled(n *node) bool {
+	g := n.group
+	return g != nil && n.present && n.meta == n.filing.meta && n.devices == n.filing.devices &&
+		n.inUseKey == g.ports && !n.free.exceeds(g.free) && !g.free.exceeds(n.free)
+}
+
 // file puts a node into its group.
 func (f *Fleet) file(n *node) {
 	probe := group{free: n.free, devices: f.columns.devices(n.free), ports: n.inUseKey}
@@ -126,15 +149,18 @@ func (f *Fleet) file(n *node) {
 		c.groups = slices.Insert(c.groups, i, &fresh)
 	}
 	g := c.groups[i]
-	n.group = g
+	n.group, n.filing.meta, n.filing.devices = g, n.meta, n.devices
 	at, _ := slices.BinarySearchFunc(g.nodes, n.Name, lastFirst)
 	g.nodes = slices.Insert(g.nodes, at, n)
 	f.idle += g.devices
 }
 
-// unfile removes a node from its group.
+// unfile removes a node from its group, if it has one.
 func (f *Fleet) unfile(n *node) {
 	g := n.group
+	if g == nil {
+		return
+	}
 	at, _ := slices.BinarySearchFunc(g.nodes, n.Name, lastFirst)
 	g.nodes = slices.Delete(g.nodes, at, at+1)
 	f.idle -= g.devices

@@ -24,6 +24,7 @@ type Fleet struct {
 	since       int64 // the value of uses when the gang at hand came
 	classes     map[string]*class
 	classList   []*class // by key
+	changed     []*node  // to be filed again before the next search
 
 	meta    int64 // the last that was given to a node
 	changes int64 // counts changes of meta and of who is present
@@ -100,8 +101,7 @@ func (f *Fleet) Free(name string) (resource.List, bool) {
 	return f.columns.list(n.free), true
 }
 
-// open takes a node out of its group to change it, and returns it with a copy of what
-// it was; an unknown node is made.
+// open returns a node to be changed, with a copy of what it was; an unknown node is made.
 func (f *Fleet) open(name string) (n *node, was node) {
 	n = f.nodes[name]
 	known := n != nil
@@ -112,16 +112,7 @@ func (f *Fleet) open(name string) (n *node, was node) {
 	was = *n
 	f.note(n, was, known)
 	f.unschedulable.recordBefore(n)
-	f.pull(n)
 	return n, was
-}
-
-// pull takes a node out of the nodes that a search sees.
-func (f *Fleet) pull(n *node) {
-	if n.group != nil {
-		f.unfile(n)
-		f.size--
-	}
 }
 
 // enter gives a node a slot.
@@ -151,7 +142,7 @@ func (f *Fleet) settle(n *node, was node) (grew bool) {
 	return !was.present || n.meta != was.meta || n.free.exceeds(was.free) || n.inUseKey != was.inUseKey
 }
 
-// offer puts a node that is present among those that a search sees.
+// offer has the next search see what a node is now.
 func (f *Fleet) offer(n *node, was node) {
 	if n.present != was.present || n.meta != was.meta {
 		f.changes++
@@ -159,19 +150,26 @@ func (f *Fleet) offer(n *node, was node) {
 	if n.meta != was.meta || n.inUseKey != was.inUseKey {
 		f.unschedulable.relabelled(n)
 	}
-	if !n.present {
-		return
+	if !n.filing.changed {
+		n.filing.changed = true
+		f.changed = append(f.changed, n)
 	}
-	if !was.present || n.meta != was.meta {
+	if n.present != was.present {
+		if n.present {
+			f.size++
+		} else {
+			f.size--
+		}
+	}
+	if n.present && (!was.present || n.meta != was.meta) {
 		for _, fl := range f.filters {
 			fl.evaluate(n)
 		}
 	}
-	f.file(n)
-	f.size++
 }
 
 func (f *Fleet) forget(n *node) {
+	f.unfile(n)
 	delete(f.nodes, n.Name)
 	f.slots[n.slot] = nil
 	f.vacant = append(f.vacant, n.slot)

@@ -31,4 +31,7 @@ func (f *Fleet) Fragmentation(w *workload.Workload, places []workload.Placement)
 }
 
 // Idle returns how many devices are free on all nodes.
-func (f *Fleet) Idle() int64 { return f.idle }
+func (f *Fleet) Idle() int64 {
+	f.refile()
+	return f.idle
+}

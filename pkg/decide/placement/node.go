@@ -26,8 +26,17 @@ type node struct {
 	inUse    []workload.HostPort
 	inUseKey string // of inUse, canonical
 
-	group *group // nil while it is not present
-	hint  requeueHint
+	filing
+	hint requeueHint
+}
+
+// filing is where a node is filed. A search sees it there, so nodes that changed are filed
+// again before one (Fleet.refile); a what-if that is undone without a search moves none.
+type filing struct {
+	group   *group // nil while it is not filed
+	changed bool   // it may belong elsewhere, and is in Fleet.changed
+	meta    int64  // of the node when it was filed
+	devices bool   // the same
 }
 
 // takenPort is a host port on a node, and how many pods of gangs have it.

@@ -63,6 +63,7 @@ const (
 // newProblem prepares a gang. It leaves out pod sets without pods.
 func (f *Fleet) newProblem(w *workload.Workload, budget int) *problem {
 	f.since = f.uses
+	f.refile()
 	p := &problem{fleet: f, left: budget, kinds: make([]kind, 0, len(w.PodSets))}
 	of := map[string]int{}
 	for i := range w.PodSets {

@@ -80,10 +80,9 @@ func (f *Fleet) undo(m Savepoint) {
 func (f *Fleet) restore(c change) {
 	n := c.node
 	f.unschedulable.recordBefore(n)
-	f.pull(n)
-	was, hint := *n, n.hint
+	was := *n
 	*n = c.was
-	n.group, n.hint = nil, hint
+	n.filing, n.hint = was.filing, was.hint
 	f.offer(n, was)
 	if !c.known {
 		f.forget(n)

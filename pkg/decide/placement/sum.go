@@ -18,6 +18,7 @@ type Sum struct {
 
 // Sum adds up what is free of what the gangs request together.
 func (f *Fleet) Sum(gangs ...*workload.Workload) *Sum {
+	f.refile()
 	s := &Sum{fleet: f}
 	for _, w := range gangs {
 		for i := range w.PodSets {

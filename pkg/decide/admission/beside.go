@@ -1,0 +1,59 @@
+package admission
+
+import (
+	"muster.dev/muster/pkg/decide/placement"
+)
+
+// beside is a what-if on a cluster in which the places of reservations are allocated, so that
+// the next one is made around them. Heads come in the order of their queue, and each is made
+// around those before it: nearly always only the last one is to be added.
+type beside struct {
+	mark   placement.Savepoint
+	placed map[*headReservation]bool
+}
+
+// placeBeside has, within the what-if of a cluster, the places allocated of the reservations
+// around which that of the workload is made, and returns them.
+func (d *decision) placeBeside(w *Waiting, cluster string) []*headReservation {
+	var others []*headReservation
+	for _, r := range d.state.reservations {
+		if r.cluster == cluster && r.appliesTo(w) {
+			others = append(others, r)
+		}
+	}
+	fleet, b := d.state.fleets[cluster], d.beside[cluster]
+	if b != nil && !b.isPartOf(others) {
+		fleet.Rollback(b.mark)
+		b = nil
+	}
+	if b == nil {
+		b = &beside{fleet.Begin(), map[*headReservation]bool{}}
+		d.beside[cluster] = b
+	}
+	for _, r := range others {
+		if !b.placed[r] {
+			b.placed[r] = true
+			fleet.Allocate(r.flavored.w, r.places)
+		}
+	}
+	return others
+}
+
+// isPartOf reports whether all that is allocated is of these reservations.
+func (b *beside) isPartOf(others []*headReservation) bool {
+	found := 0
+	for _, r := range others {
+		if b.placed[r] {
+			found++
+		}
+	}
+	return found == len(b.placed)
+}
+
+// endBeside ends the what-ifs of all clusters.
+func (d *decision) endBeside() {
+	for cluster, b := range d.beside { // each is of another fleet
+		d.state.fleets[cluster].Rollback(b.mark)
+	}
+	d.beside = nil
+}
