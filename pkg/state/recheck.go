@@ -33,6 +33,16 @@ func (l *lifecycle) recheckQueues(now time.Time) {
 	}
 }
 
+// withdrawHeld ends what a workload waits for outside the line, whatever it is, and queues it
+// again.
+func (l *lifecycle) withdrawHeld(e *entry, why workload.Reason, now time.Time) {
+	l.withdrawRequest(e, now)
+	l.withdrawChecks(e, "its quota is not reserved any more", now)
+	e.Reason = &why
+	l.emitChanged(e, now)
+	l.enqueue(e)
+}
+
 // waitsForOthers reports whether a workload waits for a check that its queue does not have.
 func (l *lifecycle) waitsForOthers(e *entry) bool {
 	if e.Phase != workload.Queued || !e.checks().Pending() || l.frozen(e) {

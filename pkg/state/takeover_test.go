@@ -99,6 +99,43 @@ func TestANewTermKeepsTheTimeOfAnAnnouncedMove(t *testing.T) {
 	}
 }
 
+// A gang that waits for nodes gives way when its namespace gets defaults with which it asks for
+// more than its queue may use. It holds no quota then, so others start.
+func TestAnAskerGivesWayWhereDefaultsGrow(t *testing.T) {
+	t.Parallel()
+	a := newAskerQueue(t)
+	limited := func(cores int64) {
+		a.seq++
+		a.Namespace(&event.NamespaceObserved{
+			Version: event.Version{Session: 1, Seq: a.seq}, Cluster: "c", Namespace: "ns", Defaults: resource.List{"cpu": cores},
+		}, a.now)
+		a.step(0)
+	}
+	limited(2)
+	a.submit(workload.Template{
+		Requests: resource.List{"cpu": 1, "pods": 1}, Unset: workload.Unset{"cpu": {{Base: 1, Times: 1}}},
+	})
+	a.wantSent("provision " + requestOne)
+	used := func() int64 { return a.admission.Quota().Queue("q").Used()["cpu"] }
+	limited(3)
+	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
+	if used() != 8 {
+		t.Errorf("within quota it holds %d cores, want 8", used())
+	}
+	limited(4)
+	if used() != 0 {
+		t.Errorf("beyond quota it holds %d cores, want none", used())
+	}
+	a.wantSent("forgotten " + requestOne)
+	a.step(0)
+	a.wantPhase(workload.Queued, workload.ReasonNeverFits)
+	limited(3)
+	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
+	if used() != 8 {
+		t.Errorf("with smaller defaults it holds %d cores, want 8", used())
+	}
+}
+
 // A gang that waits for nodes holds the quota of what its pods ask for by default. A new
 // leader takes that quota before it has read the defaults, and again with them.
 func TestANewLeaderHoldsTheQuotaOfDefaults(t *testing.T) {

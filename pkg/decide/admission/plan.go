@@ -19,6 +19,10 @@ type Plan struct {
 	Asks []Ask
 	// Checks are the waiting workloads that are to be put to AdmissionChecks.
 	Checks []ToCheck
+	// Withdrawals are waiting workloads that may not hold their quota any more while they wait
+	// for nodes or checks, and why. The state has dropped them; the caller withdraws the
+	// request, and enqueues them again.
+	Withdrawals []Wait
 	// Waits are the new reasons of workloads that do not start. Of an equivalence
 	// class only the first gang is named; State.Reason has the reason of each workload.
 	Waits []Wait

@@ -50,7 +50,8 @@ func (d *decision) endBudgetStops() {
 
 // recheckDefaults has waiting workloads ask for what their namespaces now have by default.
 // So do those that hold quota while they wait for nodes or checks: a new leader takes their
-// quota before it reads the defaults. Those with a nomination start with what is reserved for
+// quota before it reads the defaults. Where that is more than the queue may use, they give it
+// up. Those with a nomination start with what is reserved for
 // them.
 func (d *decision) recheckDefaults() {
 	s := d.state
@@ -68,5 +69,28 @@ func (d *decision) recheckDefaults() {
 		again := w.resubmitted(s)
 		again.Reported = w.Asked != nil && w.Reported // which waits for the same as before
 		s.Enqueue(again)
+		if again.Asked != nil && !again.Asked.NoQuota {
+			d.giveWay(s.waiting.Get(again.Workload.ID))
+		}
 	}
+}
+
+// giveWay takes a workload that holds quota while it waits out of the queue, if that is more
+// than its queue may use: the caller withdraws what it waits for. Of several the last in line
+// gives way.
+func (d *decision) giveWay(w *Waiting) {
+	if w.holds == nil {
+		return // it is held
+	}
+	of, charges := w.queue.quota, w.holds
+	of.Release(charges)
+	over := of.Over(charges)
+	of.Allocate(charges)
+	if over == nil {
+		return
+	}
+	why := over.Reason()
+	why.Message = "its namespace has larger default requests now, so what it waited for is withdrawn: " + why.Message
+	d.state.removeWaiting(w.Workload.ID)
+	d.plan.Withdrawals = append(d.plan.Withdrawals, Wait{w.Workload.ID, *why})
 }
