@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -61,6 +62,43 @@ func BenchmarkNodeEvent(b *testing.B) {
 				enqueue(s, next, "full", []workload.PodSet{setOf("workers", 1, 1, 8)})
 				if plan := decide(s); len(plan.Admissions) != 1 {
 					b.Fatalf("%d admitted", len(plan.Admissions))
+				}
+				last = workload.ID(fmt.Sprintf("gang-%d", next))
+				next++
+			}
+		})
+	}
+}
+
+// BenchmarkDepth is a gang that ends on 100 full nodes, and one that takes its place, while
+// 1,000 wait of which as many as the depth says have reservations: all are made again, until
+// the work of the decision is spent.
+func BenchmarkDepth(b *testing.B) {
+	for _, depth := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+			s := admission.NewState(treeOf(b, quota.Config{ClusterQueues: []quota.ClusterQueue{{
+				Name: "queue", Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{Depth: depth},
+			}}}))
+			enter := func(i int, priority int32, nodes int, run time.Duration) {
+				w := &workload.Workload{ID: workload.ID(fmt.Sprintf("gang-%d", i)), Queue: "queue", Priority: priority, PodSets: []workload.PodSet{setOf("workers", nodes, 1, 8)}}
+				s.Enqueue(admission.Waiting{Workload: w, Order: int64(i), Since: start, RunTime: run})
+			}
+			for i := range 100 {
+				s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 96, 8))
+				enter(i, 1, 1, time.Duration(i+1)*time.Minute)
+			}
+			decide(s)
+			for i := range 1000 {
+				enter(100+i, 0, 2+i%30, time.Duration(1+i%50)*time.Hour)
+			}
+			decide(s)
+			next, last := 10_000, workload.ID("gang-0")
+			for b.Loop() {
+				s.Leave(last)
+				s.Release(last)
+				enter(next, 1, 1, time.Hour)
+				if plan := decide(s); len(plan.Admissions) != 1 || len(s.HeadReservations()) > depth {
+					b.Fatalf("%d admitted, %d reservations", len(plan.Admissions), len(s.HeadReservations()))
 				}
 				last = workload.ID(fmt.Sprintf("gang-%d", next))
 				next++

@@ -144,6 +144,41 @@ func TestADecisionIsDueWhenAReservationBeginsAndEnds(t *testing.T) {
 	}
 }
 
+// TestTheWorkOnReservationsIsBounded: of 1,000 gangs in line, those far back have none, and
+// the first has its own, also when all are made again.
+func TestTheWorkOnReservationsIsBounded(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{
+		Name: "queue", Strategy: quota.Backfill, Backfill: &quota.BackfillPolicy{Depth: quota.MaxDepth},
+	}}}))
+	enter := func(i, nodes int, run time.Duration) {
+		s.Enqueue(admission.Waiting{
+			Order: int64(i), Since: start, RunTime: run,
+			Workload: &workload.Workload{ID: workload.ID(fmt.Sprintf("gang-%d", i)), Queue: "queue", PodSets: []workload.PodSet{setOf("workers", nodes, 1, 8)}},
+		})
+	}
+	for i := range 100 {
+		s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 96, 8))
+		enter(i, 1, time.Duration(i+1)*time.Minute)
+	}
+	decide(s)
+	for i := range 1000 {
+		enter(100+i, 2+i%30, time.Duration(1+i%50)*time.Hour)
+	}
+	for _, ended := range []workload.ID{"", "gang-50"} {
+		s.Leave(ended)
+		s.Release(ended)
+		decide(s)
+		reserved := map[workload.ID]bool{}
+		for _, r := range s.HeadReservations() {
+			reserved[r.Workload] = true
+		}
+		if !reserved["gang-100"] || !reserved["gang-110"] || reserved["gang-1099"] {
+			t.Errorf("after the end of %q %d gangs have reservations, the first: %t, the last: %t", ended, len(reserved), reserved["gang-100"], reserved["gang-1099"])
+		}
+	}
+}
+
 // With run times that are kept, a gang that is the first in line starts no later than it is
 // promised then, whatever the depth and whatever passes it.
 func TestTheFirstInLineKeepsItsPromiseAtAnyDepth(t *testing.T) {

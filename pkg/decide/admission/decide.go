@@ -77,6 +77,8 @@ type decision struct {
 	kept keptFree
 	// beside are, by cluster, the places of reservations that others are made around.
 	beside map[string]*beside
+	// reserving is the work on reservations so far, see mostReserving.
+	reserving int
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
 }

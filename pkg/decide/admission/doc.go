@@ -125,7 +125,9 @@
 //
 // To reserve for a head with k gangs to wait for costs O(log k) searches for places and
 // k what-if changes. With a depth of n that is done for each of n heads; the places of those
-// before it stay allocated meanwhile (beside.go). A candidate that fits now costs one more search for each cluster
+// before it stay allocated meanwhile (beside.go). They end, too, so the work grows with the
+// square of n; a decision stops at mostReserving, and heads farther back have no reservation
+// then. A candidate that fits now costs one more search for each cluster
 // with a reservation. Gangs that do not fit cost nothing of this.
 //
 // # Work

@@ -88,8 +88,9 @@ func withReserved(order []endingGang, others []*headReservation, made *headReser
 	return append(all, order[known:]...)
 }
 
-func releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
+func (d *decision) releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
 	for _, e := range gangs {
+		d.reserving += len(e.Placements)
 		fleet.Release(e.Workload, e.Placements)
 	}
 }
@@ -102,7 +103,7 @@ func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *hea
 	enough := func(from, to int) bool {
 		mark := fleet.Begin()
 		defer fleet.Rollback(mark)
-		releaseGangs(fleet, order[from:to])
+		d.releaseGangs(fleet, order[from:to])
 		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
 		if verdict.Outcome == placement.Fits {
 			places = verdict.Placements // the last number that is enough is the least
@@ -129,7 +130,7 @@ func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *hea
 		if to == len(order) {
 			return 0, nil
 		}
-		releaseGangs(fleet, order[given:to])
+		d.releaseGangs(fleet, order[given:to])
 		if given == 0 {
 			stride = 1
 		} else {
