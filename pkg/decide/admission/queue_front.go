@@ -2,10 +2,10 @@ package admission
 
 import "container/heap"
 
-// inLine returns the first workloads in line, down to the depth of the queue. The caller does
+// foremost returns the first workloads in line, down to the depth of the queue. The caller does
 // not change the list. It is kept until a workload comes, leaves or changes places, because it
 // is asked for with each gang that is tried.
-func (q *queue) inLine() []*Waiting {
+func (q *queue) foremost() []*Waiting {
 	if q.front == nil {
 		q.front = q.first(q.depth())
 	}

@@ -126,7 +126,7 @@ func (s *State) inheritNomination(old *nomination, from *State) {
 // start. Until then no gang passes the head, and its nodes stay clear.
 func (s *State) inheritReservation(old *headReservation) {
 	w := s.waiting.Get(old.head.Workload.ID)
-	if w == nil || w.class == nil || w.queue.strict() || !slices.Contains(w.queue.inLine(), w) {
+	if w == nil || w.class == nil || w.queue.strict() || !slices.Contains(w.queue.foremost(), w) {
 		return
 	}
 	r := *old

@@ -94,7 +94,7 @@ func (s *State) appendLackingPlaces(heads []*Waiting, q *queue, of map[*Waiting]
 	if !q.reserves(now) {
 		return heads
 	}
-	for _, w := range q.inLine() {
+	for _, w := range q.foremost() {
 		if w.class.unplaced != nil && (w.class.atOpen < 0 || of[w] != nil) {
 			heads = append(heads, w)
 		}
