@@ -21,7 +21,11 @@ const (
 	// take them for pods of the gang.
 	PlaceholderLabel        = "muster.dev/placeholder"
 	PlaceholderClusterLabel = "muster.dev/placeholder-cluster"
-	EpochKey                = "muster.dev/epoch" // annotation: the epoch of the deciding leader
+	// PermissionLabel is on objects and pods that may be kept only while the permission of their
+	// cluster lasts; its value is PermissionNeeded.
+	PermissionLabel  = "muster.dev/permission"
+	PermissionNeeded = "needed"
+	EpochKey         = "muster.dev/epoch" // annotation: the epoch of the deciding leader
 	// EvictingAtKey is an annotation on the object of a workload that will be evicted:
 	// the time, in RFC 3339.
 	EvictingAtKey = "muster.dev/evicting-at"

@@ -51,6 +51,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 	if state == event.Present || state == event.Provision {
 		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
 		command.Identity, _ = rules.IdentityOf(e.Submitter)
+		command.Permitted = needsPermission(e, rules)
 		command.Whole = rules.Start == workload.StartWhole
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt

@@ -100,5 +100,6 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 	s.recheckQueues(now)
 	s.inquiries.drop(now)
 	s.leaveClusters(now)
+	s.failOver(now)
 	s.noteSilentClusters(now)
 }

@@ -74,7 +74,8 @@
 //	its node lost or drained, or its place     NodeLost,   evictNow        no      none
 //	taken, and its pods cannot go elsewhere    Drained,
 //	(places.go)                                PlaceLost
-//	its cluster left by force (leave.go)       ClusterLost moveAway        no      none
+//	its cluster left by force (leave.go), or   ClusterLost moveAway        no      none
+//	its permission ran out (permission.go)
 //	an exit code that is not retried           ExitCode    evictNow        no      it fails
 //	(evaluate.go)
 //	its removal was published before a restore Restored    evictNow        no      none

@@ -54,6 +54,9 @@ type attemptState struct {
 	// and to heal begin then. It is stored. It is zero, or before the attempt, while that has
 	// not happened.
 	heardAgain time.Time
+	// permitted: the dispatcher has reported that it stops the object when the permission of the
+	// cluster has run out.
+	permitted bool
 	// removalSent: the last command was to remove what exists of it.
 	removalSent bool
 }

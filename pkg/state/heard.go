@@ -77,6 +77,8 @@ func reporter(report event.Payload) (part Part, session int64) {
 		return Part{r.Cluster, Watcher}, r.Version.Session
 	case *event.GangStatus:
 		return Part{r.Cluster, Dispatcher}, r.Session
+	case *event.PermissionAsked:
+		return Part{r.Cluster, Dispatcher}, r.Session
 	default:
 		return Part{}, 0
 	}

@@ -53,7 +53,9 @@ func (s *State) noteSilentClusters(now time.Time) {
 	var silent map[string]time.Time
 	for _, cluster := range s.admission.Clusters() {
 		last := s.heardSince(Part{cluster, Watcher})
-		if now.Sub(last) < s.silentAfter {
+		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() {
+			last = p.ranOut // until its dispatcher has removed what is there, and asks again
+		} else if now.Sub(last) < s.silentAfter {
 			continue
 		}
 		if silent == nil {

@@ -43,6 +43,7 @@ type State struct {
 	readAgain bool
 	// silentAfter is the argument of SetSilentAfter.
 	silentAfter time.Duration
+	permissions permissions
 	// lacking has since when gangs are in the Demand whose flavors take turns.
 	lacking map[workload.ID]time.Time
 }
@@ -101,7 +102,7 @@ func New(epoch int64, stored Stored) *State {
 	l.admission.OrderVictims(stored.Victims)
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
-		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version,
+		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version, permissions: permissions{},
 	}
 	s.healing = healing{l, &s.sizing}
 	s.deadlines = deadlines{l, &s.healing, &s.idling}

@@ -48,6 +48,7 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 			s.healing.checkReadiness(e, now)
 		}
 	}
+	e.permitted = reported.Permitted
 	if reported.Created {
 		e.updateLastUsed(reported.LastUsed, at)
 		e.checkpoint = reported.LastCheckpoint
@@ -62,6 +63,8 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.fail(e, reported, workload.ReasonRefused, now)
 	case reported.Outcome != "":
 		s.finishJob(e, reported, now)
+	case reported.Gone && reported.Stopped && !tearingDown(e):
+		s.evictNow(e, stoppedReason(e), now)
 	case reported.Gone && !tearingDown(e):
 		s.tearDown(e, workload.Cancelling, &workload.Reason{
 			Kind: workload.ReasonDeleted, Message: fmt.Sprintf("%s %s/%s was deleted, not by Muster", e.Kind, e.Namespace, e.Name),

@@ -58,6 +58,8 @@ func messages() []message {
 		{&event.GangObserved{}, event.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "the observed pods of a workload"},
 		{&event.GangDesired{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},
 		{&event.GangStatus{}, event.StatusSubject(cluster, id), "dispatcher", "queue-manager", "the state of a workload's objects"},
+		{&event.PermissionAsked{}, event.PermissionAskedSubject(cluster), "dispatcher", "queue-manager", "may the cluster keep what needs a permission"},
+		{&event.PermissionGranted{}, event.PermissionSubject(cluster), "queue-manager", "dispatcher", "the cluster may, for so long after the question"},
 		{&event.CheckWanted{}, event.CheckSubject("{check}", id), "queue-manager", "the controller of an AdmissionCheck", "what an AdmissionCheck is asked about a workload, and what became of its answer"},
 		{&event.CheckAnswer{}, event.CheckedSubject("{check}"), "the controller of an AdmissionCheck", "queue-manager", "an answer about a workload"},
 		{&event.DemandChanged{}, event.DemandSubject, "queue-manager", "who adds nodes", "what waiting gangs lack that more nodes would give them"},

@@ -25,6 +25,7 @@ type Member struct {
 	stack    *Stack
 	cluster  *devcluster.Cluster
 	services *inprocess.Services
+	link     *link
 }
 
 // memberServices are those that a cluster has of its own, in the order of their start.
@@ -54,6 +55,9 @@ func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name stri
 	}
 	config := s.configuration()
 	config.Cluster = m.Name
+	if m.link, config.NATSURL, err = newLink(ctx, s.NATSURL); err != nil {
+		return nil, err
+	}
 	if config.Kubeconfigs, err = inprocess.Kubeconfigs(ctx, admin, dir); err != nil {
 		return nil, err
 	}
@@ -87,5 +91,5 @@ func (m *Member) Stop() error {
 	for _, name := range memberServices() {
 		failed = append(failed, m.StopService(name))
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, m.link.listener.Close())...)
 }

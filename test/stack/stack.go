@@ -60,6 +60,8 @@ type Options struct {
 	NodeGrace time.Duration
 	// ClusterSilence is queue-manager's; zero means its default.
 	ClusterSilence time.Duration
+	// Permission is the dispatchers'; zero means their default.
+	Permission time.Duration
 	// Through puts something between a service and the API server: it gets the
 	// service's kubeconfig and returns the one to use; nil for nothing.
 	Through func(service, kubeconfig string) (string, error)

@@ -31,6 +31,8 @@ type StampInput struct {
 	// Unplaced: no pod has a place yet. The templates are for asking for nodes; they get no
 	// gate and no pin.
 	Unplaced bool
+	// Permitted: the object is kept only while the permission of its cluster lasts.
+	Permitted bool
 	// Sizes are the numbers of pods of the worker groups that start with fewer than the
 	// manifest says.
 	Sizes map[string]int
@@ -97,7 +99,7 @@ func (s StampInput) object(tree map[string]any) error {
 		delete(metadata, field)
 	}
 	metadata["name"], metadata["namespace"] = s.Name, s.Namespace
-	if err := setLabels(metadata, map[string]string{
+	if err := s.setLabels(metadata, map[string]string{
 		kube.WorkloadLabel: string(s.Workload), kube.ClusterLabel: s.Cluster, kube.AttemptLabel: strconv.Itoa(s.Attempt), kube.QueueLabel: s.Queue,
 	}); err != nil {
 		return err
@@ -113,12 +115,16 @@ func (s StampInput) object(tree map[string]any) error {
 	return nil
 }
 
-func setLabels(metadata map[string]any, labels map[string]string) error {
+func (s StampInput) setLabels(metadata map[string]any, labels map[string]string) error {
 	present, err := child(metadata, "labels")
 	if err != nil {
 		return err
 	}
 	delete(present, kube.KueueQueueLabel)
+	delete(present, kube.PermissionLabel)
+	if s.Permitted {
+		present[kube.PermissionLabel] = kube.PermissionNeeded
+	}
 	for key, value := range labels {
 		present[key] = value
 	}
@@ -188,7 +194,7 @@ func (s StampInput) template(template map[string]any, podSet string) (spec map[s
 	if err != nil {
 		return nil, err
 	}
-	if err := setLabels(metadata, map[string]string{
+	if err := s.setLabels(metadata, map[string]string{
 		kube.WorkloadLabel: string(s.Workload), kube.ClusterLabel: s.Cluster, kube.AttemptLabel: strconv.Itoa(s.Attempt), kube.PodSetLabel: podSet,
 	}); err != nil {
 		return nil, err

@@ -45,6 +45,8 @@ func CheckObservation(subject string, payload Payload, now time.Time) error {
 		want = GangSubject(p.Cluster, p.Workload)
 	case *GangStatus:
 		want = StatusSubject(p.Cluster, p.Workload)
+	case *PermissionAsked:
+		want = PermissionAskedSubject(p.Cluster)
 	}
 	if subject != want {
 		return fmt.Errorf("%s event about %.200q is on subject %.200q; want %.200q", payload.EventType(), payload.CloudEventSubject(), subject, want)
@@ -75,6 +77,11 @@ func CheckReported(payload Payload, now time.Time) error {
 	case *GangStatus:
 		c.session(p.Session, now)
 		c.status(p)
+	case *PermissionAsked:
+		c.session(p.Session, now)
+		if lasts := time.Duration(p.For); lasts <= 0 || lasts > PermissionMost {
+			c.fail("permission for %s; want more than 0 and at most %s", lasts, PermissionMost)
+		}
 	}
 	if c.err != nil {
 		return fmt.Errorf("%w: %s event: %w", ErrMalformed, payload.EventType(), c.err)

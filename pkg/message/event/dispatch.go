@@ -41,6 +41,9 @@ type GangDesired struct {
 	Trusted bool `json:"trusted,omitempty"`
 	// Whole, with Present: no pod starts before all pods of the gang exist.
 	Whole bool `json:"whole,omitempty"`
+	// Permitted, with Present: the object may be created, and kept, only while the permission
+	// of the cluster lasts (PermissionGranted).
+	Permitted bool `json:"permitted,omitempty"`
 	// ForceAfter is how long after its grace a pod that does not end is deleted by
 	// force.
 	ForceAfter workload.Duration `json:"forceAfter,omitzero"`
@@ -136,6 +139,11 @@ type GangStatus struct {
 	// Mendable, with Refused: an administrator can mend that, by a right or a quota. The
 	// workload waits and is tried again.
 	Mendable bool `json:"mendable,omitempty"`
+	// Permitted: the object of this attempt carries the mark by which every dispatcher of the
+	// cluster stops it when the permission has run out.
+	Permitted bool `json:"permitted,omitempty"`
+	// Stopped, with Gone: the dispatcher deleted the object, because the permission had run out.
+	Stopped bool `json:"stopped,omitempty"`
 	// Outcome of a job that has ended; empty before.
 	Outcome string `json:"outcome,omitempty"`
 	// Gone: the object does not exist (any more), seen by an uncached read.

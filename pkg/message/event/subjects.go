@@ -71,6 +71,13 @@ func StatusSubject(cluster string, id workload.ID) string {
 	return "muster.status." + cluster + "." + token(string(id))
 }
 
+// PermissionAskedSubject holds the last question of a cluster's dispatcher for permission.
+func PermissionAskedSubject(cluster string) string { return "muster.status." + cluster + ".permission" }
+
+// PermissionSubject holds the last permission of a cluster, among its commands: who has read
+// it has read all commands before it.
+func PermissionSubject(cluster string) string { return "muster.dispatch." + cluster + ".permission" }
+
 // AskSubject carries questions to the watcher and the dispatcher of a cluster. It is
 // of no stream: who asks does so again until there is an answer.
 func AskSubject(cluster string) string { return "muster.ask." + cluster }

@@ -8,12 +8,10 @@ package queuesfile
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
-	"muster.dev/muster/pkg/manifest/objectpolicy"
 	"muster.dev/muster/pkg/manifest/podpolicy"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/policyfile/strictyaml"
@@ -44,6 +42,9 @@ type Queue struct {
 	// StrayPods says what happens with pods in its namespaces that are not of Muster:
 	// count (the default), warn or evict.
 	StrayPods string `json:"strayPods,omitempty"`
+	// OnLostCluster says what happens with its gangs when their cluster is out of reach: stay
+	// (the default) or failover.
+	OnLostCluster string `json:"onLostCluster,omitempty"`
 }
 
 // File is a file of queues. In Kueue's manifests there are no queues; those that
@@ -115,6 +116,9 @@ func (f *File) ValidateWritten() error {
 		}
 		if q.Rules.Strays != "" {
 			faults.Add(path+".life.strayPods", "is no field of life; set it beside life, as %s.strayPods", path)
+		}
+		if q.Rules.OnLostCluster != "" {
+			faults.Add(path+".life.onLostCluster", "is no field of life; set it beside life, as %s.onLostCluster", path)
 		}
 		for j, c := range f.ClusterQueues {
 			if strategy := cmp.Or(c.Strategy, quota.BestEffortFIFO); c.Name == q.Name && q.Strategy != "" && q.Strategy != strategy {
@@ -209,6 +213,7 @@ func (q *Queue) validate() error {
 	faults.Under("identities", workload.ValidateIdentities(q.Identities))
 	faults.Under("objectPolicy", q.ObjectPolicy.Validate())
 	faults.Under("strayPods", workload.ValidateStrays(q.StrayPods))
+	faults.Under("onLostCluster", workload.ValidateOnLostCluster(q.OnLostCluster))
 	q.Rules.Submitters, q.Rules.Limits = nil, workload.Limits{}
 	faults.Under("life", q.Rules.Validate())
 	q.Rules.Limits = q.Limits
@@ -216,31 +221,6 @@ func (q *Queue) validate() error {
 	faults.Under("podPolicy", podpolicy.Validate(q.PodPolicy))
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
 	q.Rules.Objects, q.Rules.Identities, q.Rules.Strays = q.ObjectPolicy, q.Identities, q.StrayPods
+	q.Rules.OnLostCluster = q.OnLostCluster
 	return faults.Err()
-}
-
-// neverAllowed names the listed kinds that no list allows.
-func (f *File) neverAllowed() []string {
-	var notes []string
-	for _, q := range f.Queues {
-		for _, kind := range q.ObjectPolicy.Kinds {
-			if objectpolicy.Never(kind) {
-				notes = append(notes, fmt.Sprintf("queue %q: objectPolicy.kinds has %q, which does nothing: no workload may wrap it", q.Name, kind))
-			}
-		}
-	}
-	return notes
-}
-
-// unreached names the ClusterQueues that nothing can be submitted to.
-func (f *File) unreached() []string {
-	var notes []string
-	for _, c := range f.ClusterQueues {
-		leads := slices.ContainsFunc(f.Queues, func(q Queue) bool { return q.Name == c.Name }) ||
-			slices.ContainsFunc(f.LocalQueues, func(l quota.LocalQueue) bool { return l.ClusterQueue == c.Name })
-		if !leads {
-			notes = append(notes, fmt.Sprintf("no queue and no LocalQueue leads to ClusterQueue %q: nothing can be submitted to it", c.Name))
-		}
-	}
-	return notes
 }

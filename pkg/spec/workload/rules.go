@@ -47,6 +47,8 @@ type Rules struct {
 	Identities []Bound `json:"identities,omitempty"`
 	// Strays is CountStrays, WarnOfStrays or EvictStrays.
 	Strays string `json:"strayPods,omitempty"`
+	// OnLostCluster is StayInLostCluster or FailOver.
+	OnLostCluster string `json:"onLostCluster,omitempty"`
 }
 
 // Defaults of a queue's rules.

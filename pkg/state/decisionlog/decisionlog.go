@@ -179,6 +179,8 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 		s.Gang(p, envelope.Time, at)
 	case *event.GangStatus:
 		s.Status(p, envelope.Time, at)
+	case *event.PermissionAsked:
+		s.PermissionAsked(p, at)
 	default:
 		return false
 	}

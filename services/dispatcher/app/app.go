@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"time"
 
@@ -18,60 +17,9 @@ import (
 	"muster.dev/muster/pkg/service/tracing"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+	"muster.dev/muster/services/dispatcher/internal/permission"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
 )
-
-// Config is the dispatcher's settings.
-type Config struct {
-	NATS bus.Settings
-	// Cluster is what queue-manager calls the cluster of this dispatcher.
-	Cluster string
-	// Kubeconfig is a path; empty means the pod's own service account.
-	Kubeconfig string
-	// Lease is held by the one that acts.
-	Lease   lease.Config
-	Workers int
-	// SweepEvery is how often orphans are looked for.
-	SweepEvery time.Duration
-}
-
-const (
-	defaultWorkers = 32
-	defaultSweep   = 20 * time.Second
-)
-
-// Register implements service.Config.
-func (c *Config) Register(flags *flag.FlagSet) {
-	c.NATS.Register(flags)
-	flags.StringVar(&c.Cluster, "cluster", "", "`name` of the cluster in Muster")
-	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the pod's own service account")
-	c.Lease.Register(flags)
-	flags.IntVar(&c.Workers, "workers", defaultWorkers, "workloads worked on at once")
-	flags.DurationVar(&c.SweepEvery, "sweep-every", defaultSweep, "how often objects without a live workload are looked for")
-}
-
-// Validate implements service.Config.
-func (c *Config) Validate() error {
-	var faults []error
-	if c.Workers == 0 {
-		c.Workers = defaultWorkers
-	}
-	if c.SweepEvery == 0 {
-		c.SweepEvery = defaultSweep
-	}
-	faults = append(faults, c.NATS.Validate())
-	if !workload.ValidName(c.Cluster) {
-		faults = append(faults, fmt.Errorf("cluster: %q: want a name of lower-case letters, digits and dashes", c.Cluster))
-	}
-	faults = append(faults, c.Lease.Validate("dispatcher", c.Cluster))
-	if c.Workers < 0 {
-		faults = append(faults, fmt.Errorf("workers: %d: want at least 1", c.Workers))
-	}
-	if c.SweepEvery < 0 {
-		faults = append(faults, fmt.Errorf("sweep-every: %s: want a positive duration, or 0", c.SweepEvery))
-	}
-	return errors.Join(faults...)
-}
 
 // Run acts for the cluster while it holds the cluster's lease, and stands by while
 // another process does, until ctx ends.
@@ -79,9 +27,17 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ctx = runtime.ForKubernetes(ctx)
 	d := &dispatcher{config: config, logger: runtime.Logger, metrics: reconcile.NewMetrics(runtime.Metrics), tracer: runtime.Tracer}
 	d.ready = runtime.Health.Await("commands and caches read, or standby")
-	var err error
-	d.bus, err = config.NATS.Connect(ctx, "dispatcher-"+config.Cluster, runtime.Logger)
+	namespace, name := config.Lease.Split()
+	stored, err := kubernetes.ConnectPermission(config.Kubeconfig, config.Cluster, namespace, name)
 	if err != nil {
+		return err
+	}
+	d.permission = permission.New(stored, permission.MachineClock(), config.Permission)
+	permissionMetrics(runtime.Metrics, d.permission)
+	// Before NATS, which may be away: this process obeys the permission all the same.
+	obeying := obey(ctx, d.permission, d.logger)
+	defer obeying()
+	if d.bus, err = d.connect(ctx); err != nil {
 		return err
 	}
 	defer d.bus.Close()
@@ -92,7 +48,6 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	if d.client, err = kubernetes.Connect(config.Kubeconfig, config.Cluster, &d.guard, runtime.Metrics); err != nil {
 		return err
 	}
-	namespace, name := config.Lease.Split()
 	contact := &lease.Contact{}
 	runtime.Health.Check("lease", contact.Check)
 	return lease.Run(ctx, lease.Options{
@@ -115,6 +70,8 @@ type dispatcher struct {
 	client  *kubernetes.Client
 	guard   lease.Guard
 	tracer  tracing.Tracer
+	// permission outlives the terms of the process, and needs none.
+	permission *permission.Keeper
 }
 
 // act is one term: all memory is of it alone.
@@ -143,8 +100,11 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	reconciler.SetTracer(d.tracer)
 	truth := truthOf(d.bus)
 	reconciler.SetTruth(truth)
+	reconciler.SetPermission(d.permission)
+	permitted := &permitted{d.permission, reconciler, reporter, epoch, make(chan *event.PermissionGranted, 1), d.logger}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return followCommands(ctx, commands, reconciler, d.logger, d.ready) })
+	group.Go(func() error { return followCommands(ctx, commands, reconciler, permitted.granted, d.logger, d.ready) })
+	group.Go(func() error { return permitted.renew(ctx, commands.CaughtUp) })
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, truth, reconciler, d.config.SweepEvery) })
 	group.Go(func() error { return strays(ctx, d.bus, reconciler, commands.CaughtUp) })
@@ -158,7 +118,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 
 // followCommands gives each command to the reconciler, and reports ready once all that the
 // stream has are given.
-func followCommands(ctx context.Context, commands *bus.Following, reconciler *reconcile.Reconciler, logger *zap.Logger, ready func()) error {
+func followCommands(ctx context.Context, commands *bus.Following, reconciler *reconcile.Reconciler, granted chan<- *event.PermissionGranted, logger *zap.Logger, ready func()) error {
 	caughtUp := commands.CaughtUp
 	for {
 		select {
@@ -174,6 +134,13 @@ func followCommands(ctx context.Context, commands *bus.Following, reconciler *re
 			envelope, payload, err := d.Event()
 			if err != nil {
 				logger.Error("cannot read a command; dropping it", zap.String("subject", d.Subject), zap.Error(err))
+				continue
+			}
+			if g, is := payload.(*event.PermissionGranted); is {
+				select {
+				case granted <- g:
+				case <-ctx.Done():
+				}
 				continue
 			}
 			command, ok := payload.(*event.GangDesired)

@@ -59,12 +59,16 @@ func newReporter(b *bus.Bus, cluster string, epoch int64, before told, replaced 
 // dropped.
 func (r *reporter) report(ctx context.Context, status event.GangStatus, keep time.Duration) error {
 	status.Session = r.epoch
+	return r.publish(ctx, event.StatusSubject(status.Cluster, status.Workload), &status, keep)
+}
+
+func (r *reporter) publish(ctx context.Context, subject string, payload event.Payload, keep time.Duration) error {
 	id := event.NewID()
-	encoded, err := event.Marshal(id, "muster/dispatcher/"+status.Cluster, time.Now(), "", &status)
+	encoded, err := event.Marshal(id, "muster/dispatcher/"+r.cluster, time.Now(), "", payload)
 	if err != nil {
 		return err
 	}
-	published, err := r.values.Publish(event.StatusSubject(status.Cluster, status.Workload), id, encoded, keep)
+	published, err := r.values.Publish(subject, id, encoded, keep)
 	if err == nil {
 		err = published.Wait(ctx)
 	}
@@ -80,8 +84,11 @@ func sessionOf(d bus.Delivery) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if status, ok := payload.(*event.GangStatus); ok {
-		return status.Session, nil
+	switch p := payload.(type) {
+	case *event.GangStatus:
+		return p.Session, nil
+	case *event.PermissionAsked:
+		return p.Session, nil
 	}
 	return 0, nil
 }

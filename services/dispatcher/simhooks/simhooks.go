@@ -8,6 +8,7 @@ package simhooks
 import (
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
+	"muster.dev/muster/services/dispatcher/internal/permission"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
 )
 
@@ -27,7 +28,19 @@ type (
 	Controller  = gang.Controller
 	Left        = kubernetes.Left
 	Quota       = gang.Quota
+
+	Permission        = permission.Keeper
+	PermissionRecord  = permission.Record
+	PermissionCluster = permission.Cluster
+	PermissionClock   = permission.Clock
+	Held              = permission.Held
 )
+
+// NewPermission returns what keeps the permission of a cluster.
+var NewPermission = permission.New
+
+// ErrPermissionChanged says that another process has stored another permission.
+var ErrPermissionChanged = permission.ErrChanged
 
 // New returns a reconciler that is driven by hand.
 var New = reconcile.NewSteps

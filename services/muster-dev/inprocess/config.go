@@ -33,7 +33,9 @@ type Config struct {
 	// NodeGrace is how long a node may be not ready before gangs on it start again.
 	NodeGrace time.Duration
 	// ClusterSilence is queue-manager's; zero means its default.
-	ClusterSilence   time.Duration
+	ClusterSilence time.Duration
+	// Permission is the dispatcher's; zero means its default.
+	Permission       time.Duration
 	EstimateInterval time.Duration
 	// KubeNamespaces are those in which intake watches objects, separated by commas; empty
 	// for all.
@@ -55,7 +57,7 @@ func (c *Config) runner(name string) (func(context.Context, *service.Runtime) er
 		config := &watcher.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], NodeSelector: c.NodeSelector, ResyncEvery: resyncEvery}
 		return func(ctx context.Context, r *service.Runtime) error { return watcher.Run(ctx, config, r) }, config.Validate()
 	case Dispatcher:
-		config := &dispatcher.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name]}
+		config := &dispatcher.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], Permission: c.Permission}
 		return func(ctx context.Context, r *service.Runtime) error { return dispatcher.Run(ctx, config, r) }, config.Validate()
 	case QueueManager:
 		config := &queuemanager.Config{

@@ -45,6 +45,11 @@ type Client struct {
 // What changes something passes only while the guard says that the lease is held;
 // Leases alone are not under it.
 func Connect(kubeconfig, cluster string, guard *lease.Guard, registry *prometheus.Registry) (*Client, error) {
+	return connect(kubeconfig, cluster, guard.Wrap, newLimiter(registry))
+}
+
+// connect is Connect with what each request passes last, and a limiter.
+func connect(kubeconfig, cluster string, last func(http.RoundTripper) http.RoundTripper, limiter *limiter) (*Client, error) {
 	config, err := apiserver.Config(kubeconfig, "muster-dispatcher")
 	if err != nil {
 		return nil, err
@@ -53,8 +58,7 @@ func Connect(kubeconfig, cluster string, guard *lease.Guard, registry *prometheu
 	if err != nil {
 		return nil, fmt.Errorf("client for leases at %s: %w", config.Host, err)
 	}
-	config.Wrap(guard.Wrap)         // inside of the limiter: asked after the wait
-	limiter := newLimiter(registry) // one for all clients
+	config.Wrap(last) // inside of the limiter: asked after the wait
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{limiter, next} })
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -39,6 +39,8 @@ type Object struct {
 	// of an object that is not being deleted.
 	DeletedAt  time.Time
 	Finalizers []string
+	// Permitted: it is kept only while the permission of its cluster lasts.
+	Permitted bool
 	// Stamped: it carries the marks that Muster puts on all it creates.
 	Stamped bool
 	// Owned: another object controls it, such as the RayJob of a RayCluster, which is
@@ -75,10 +77,10 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		Epoch: epoch,
 		Kind:  kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Attempt: attempt,
-		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey],
-		Stamped:    attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
-		Resumed:    isResumed(u),
-		Deleting:   u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
+		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey], Permitted: labels[kube.PermissionLabel] == kube.PermissionNeeded,
+		Stamped:  attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
+		Resumed:  isResumed(u),
+		Deleting: u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
 	o.DeletedAt, o.Finalizers = deletionOf(u)
 	if kind == workload.KindRayJob {

@@ -47,4 +47,6 @@
 //   - A removal that objects block is given up after removeWithin. One that running pods
 //     block goes on until they are gone. The end of either is reported.
 //   - The sweep asks queue-manager before it deletes.
+//   - Nothing that needs the permission of the cluster is created or changed without it
+//     (permitted.go). Package permission deletes what is there when it has ended.
 package reconcile

@@ -73,6 +73,7 @@ type observation struct {
 	outcome      string             // of a job that came to its end
 	message      string
 	deleting     bool
+	permitted    bool           // kept only while the permission of the cluster lasts
 	sizes, keeps map[string]int // of worker groups, by pod set
 	lastUsed     time.Time
 	checkpoint   time.Time            // the last that was reported
@@ -82,6 +83,7 @@ type observation struct {
 // write copies what is ours into the status.
 func (o observation) write(status *event.GangStatus) {
 	status.Created, status.UID, status.Outcome, status.Message = true, o.uid, o.outcome, o.message
+	status.Permitted = o.permitted
 	status.Sizes, status.Keeps, status.LastUsed, status.LastCheckpoint = o.sizes, o.keeps, o.lastUsed, o.checkpoint
 }
 

@@ -37,6 +37,7 @@ type tools struct {
 	unplanned   *unplannedPods
 	logger      *zap.Logger
 	metrics     *Metrics
+	permission  Permission // nil: nothing that needs it is created
 	tracer      tracing.Tracer
 	now         func() time.Time
 }
@@ -97,6 +98,9 @@ func (p *pass) unreadable(ctx context.Context, cause error) (time.Duration, erro
 func (p *pass) present(ctx context.Context) (time.Duration, error) {
 	if p.status.Refused {
 		return 0, p.report(ctx)
+	}
+	if p.forbidden() {
+		return p.awaitPermission(ctx)
 	}
 	if back, is := p.workload.rollingBack(p.command.Attempt); is {
 		return p.rollBack(ctx, back)

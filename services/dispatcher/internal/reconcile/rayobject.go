@@ -124,6 +124,7 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 		seen.standing = earlier
 	default:
 		seen.standing, seen.uid, seen.outcome, seen.message = ours, object.UID, object.Outcome, object.Message
+		seen.permitted = object.Permitted
 		seen.deleting, seen.announced = object.Deleting, []*kubernetes.Object{object}
 		seen.sizes, seen.keeps, seen.lastUsed = p.raySizes(object)
 		seen.checkpoint = object.LastCheckpoint

@@ -19,7 +19,10 @@ func (p *pass) watch(ctx context.Context, seen observation) (time.Duration, erro
 	case delayed:
 		return pollAfter, p.report(ctx)
 	case gone:
-		p.status.Gone, p.status.Message = true, cmp.Or(seen.message, p.status.Message)
+		if err := p.noteGone(ctx); err != nil {
+			return 0, err
+		}
+		p.status.Message = cmp.Or(seen.message, p.status.Message)
 		return p.afterGone(ctx)
 	case ended:
 		p.status.Outcome, p.status.Message = seen.outcome, seen.message

@@ -89,7 +89,7 @@ func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]stat
 		return m.Ack, err
 	case event.Request:
 		return s.applyRequest(ctx, m, p.About(), known, now)
-	case *event.NodeObserved, *event.NodeRemoved, *event.NamespaceObserved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus:
+	case *event.NodeObserved, *event.NodeRemoved, *event.NamespaceObserved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus, *event.PermissionAsked:
 		if m.Settles() { // an observation is no work; no reader would settle it
 			s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager to do")
 			return nil, nil

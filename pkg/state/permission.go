@@ -1,0 +1,139 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+const (
+	// stopMargin is for how long after the end of a permission its gangs may still run: the
+	// error between the clocks of a cluster's machines, which a dispatcher that has just
+	// started goes by (10 s); the time to notice the end and for requests that are on their
+	// way (20 s); and the time that the pods are given to end (10 s), and their kubelets (5 s).
+	stopMargin = 45 * time.Second
+	// driftOf is the part of a permission by which the clocks of queue-manager and of a
+	// dispatcher may run apart meanwhile.
+	driftOf = 100
+	// permissionKept is how long a permission stays readable: its dispatcher has read it at
+	// once, or does not count it.
+	permissionKept = event.PermissionMost
+)
+
+// permission is what the dispatcher of a cluster has asked for, and what it was granted.
+type permission struct {
+	session int64         // that asked last
+	lasts   time.Duration // the longest of what was asked for
+	ends    time.Time     // of what was granted in this term, at the latest
+	// ranOut is when gangs were moved away; zero since the dispatcher has asked again.
+	ranOut time.Time
+}
+
+// permissions are those of the term, by cluster. They are not stored: a term takes it that
+// an earlier one has granted as much as was asked for when the term began.
+type permissions map[string]*permission
+
+// PermissionAsked grants a cluster what its dispatcher asks for. The dispatcher counts from its
+// question, so what it was granted ends before the same time from now. It asks once it has
+// removed what it may not keep, so the cluster may get gangs again.
+func (s *State) PermissionAsked(p *event.PermissionAsked, now time.Time) {
+	if p.Session < s.dispatchers[p.Cluster] {
+		return
+	}
+	s.dispatchers[p.Cluster] = p.Session
+	s.hear(p.Cluster, Dispatcher, now)
+	known := s.permissions[p.Cluster]
+	if known == nil {
+		known = &permission{}
+		s.permissions[p.Cluster] = known
+	}
+	lasts := time.Duration(p.For)
+	known.session, known.lasts = p.Session, max(known.lasts, lasts)
+	if s.catchingUp || s.readAgain { // an earlier term may have answered, and the dispatcher asks again
+		return
+	}
+	known.ranOut = time.Time{}
+	if ends := now.Add(lasts); ends.After(known.ends) {
+		known.ends = ends
+	}
+	s.emit(now, event.PermissionSubject(p.Cluster), permissionKept, &event.PermissionGranted{
+		Cluster: p.Cluster, Session: p.Session, Number: p.Number, For: p.For,
+	})
+}
+
+// permittedUntil is when a cluster's permission ends at the latest; zero for a cluster that
+// has not asked for any.
+func (s *State) permittedUntil(cluster string) time.Time {
+	p := s.permissions[cluster]
+	if p == nil {
+		return time.Time{}
+	}
+	if before := s.begun.Add(p.lasts); before.After(p.ends) {
+		return before
+	}
+	return p.ends
+}
+
+// stoppedBy is when all that needed the permission of a cluster has stopped: the
+// dispatcher that asks obeys it, and has no other. Zero for never.
+func (s *State) stoppedBy(cluster string) time.Time {
+	p := s.permissions[cluster]
+	if p == nil || p.session != s.dispatchers[cluster] {
+		return time.Time{}
+	}
+	return s.permittedUntil(cluster).Add(p.lasts/driftOf + stopMargin)
+}
+
+// needsPermission reports whether a gang may be created and kept only while its cluster is
+// permitted to. A bundle may have objects that no dispatcher can stop alone, and an object
+// of a cluster starts nowhere else.
+func needsPermission(e *entry, rules workload.Rules) bool {
+	return rules.OnLostCluster == workload.FailOver && e.Kind != workload.KindAppWrapper && e.Home() == ""
+}
+
+// failOver moves gangs away from the clusters whose permission has run out while neither
+// part reported: those of which a dispatcher has said that it stops them. A gang that
+// the watcher of a cluster shows is not lost, whatever its dispatcher does.
+func (s *State) failOver(now time.Time) {
+	if s.catchingUp || s.silentAfter <= 0 {
+		return
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(s.permissions)) {
+		p := s.permissions[cluster]
+		by, last := s.stoppedBy(cluster), s.heardSince(Part{cluster, Watcher})
+		if by.IsZero() || now.Before(by) || now.Sub(last) < s.silentAfter || !p.ranOut.IsZero() {
+			continue
+		}
+		if left := s.failOverFrom(cluster, by, now); left > 0 {
+			p.ranOut = now // all have moved: until the dispatcher asks, none comes here
+		}
+	}
+}
+
+// failOverFrom moves at most movedAtOnce gangs away, and returns how many more it might have.
+func (s *State) failOverFrom(cluster string, by, now time.Time) (left int) {
+	left = movedAtOnce
+	for _, e := range s.startedInOrder() {
+		if e.Cluster != cluster || !e.Holding || !e.permitted || !needsPermission(e, s.rules(e)) || s.frozen(e) {
+			continue
+		}
+		if left == 0 {
+			return 0
+		}
+		left--
+		s.moveAway(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
+			"cluster %q is out of reach since %s, and its permission to run the gang ended by %s; what attempt %d had there was stopped",
+			cluster, s.heardSince(Part{cluster, Dispatcher}).UTC().Format(time.RFC3339), by.UTC().Format(time.RFC3339), e.Attempt)}, now)
+	}
+	return left
+}
+
+// stoppedReason is why a gang is evicted that its dispatcher has stopped.
+func stoppedReason(e *entry) *workload.Reason {
+	return &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
+		"cluster %q was out of reach for longer than its permission to run the gang; its dispatcher stopped attempt %d", e.Cluster, e.Attempt)}
+}

@@ -1,0 +1,182 @@
+package state
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+const (
+	silentFor = 45 * time.Second
+	lasts     = 2 * time.Minute
+)
+
+// newPermitted has a gang that fails over, created with or without the mark of the permission.
+func newPermitted(t *testing.T, rule string, marked bool) *stage {
+	t.Helper()
+	s := newStage(t, workload.Rules{OnLostCluster: rule}, 4)
+	s.SetSilentAfter(silentFor)
+	s.begun = s.now
+	s.status(1, func(g *event.GangStatus) { g.Session, g.Created, g.Permitted = 1, true, marked })
+	s.ask(1, 1)
+	s.Flush()
+	return s
+}
+
+func (s *stage) ask(session, number int64) {
+	s.PermissionAsked(&event.PermissionAsked{Cluster: "c", Session: session, Number: number, For: workload.Duration(lasts)}, s.now)
+}
+
+// moved reports whether the gang was moved away, and to which attempt.
+func (s *stage) moved() bool { return s.gang().Attempt == 2 }
+
+// A gang of a lost cluster starts elsewhere once its permission and the margin have run out:
+// never before that, and never in a queue whose gangs stay.
+func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
+	t.Parallel()
+	const by = lasts + lasts/driftOf + stopMargin
+	s := newPermitted(t, workload.FailOver, true)
+	s.step(by - time.Second)
+	if s.moved() {
+		t.Fatal("the gang was moved away a second before it had to be stopped")
+	}
+	s.step(time.Second)
+	e := s.gang()
+	if !s.moved() || e.Holding || e.Phase != workload.Queued {
+		t.Fatalf("the gang is %s in attempt %d, holding %t", e.Phase, e.Attempt, e.Holding)
+	}
+	changes := s.Flush()
+	said, removed := "", false
+	for _, h := range changes.History {
+		if h.Reason != nil && h.Reason.Kind == workload.ReasonClusterLost {
+			said = h.Reason.Message
+		}
+	}
+	for _, m := range changes.Messages {
+		c, is := m.Payload.(*event.GangDesired)
+		removed = removed || is && c.State == event.Absent && c.Attempt == 1 && m.Subject == event.DispatchSubject("c", gangID)
+	}
+	if !strings.Contains(said, "permission") || !removed {
+		t.Errorf("the reason is %q, and the removal of attempt 1 was commanded: %t", said, removed)
+	}
+	s.node("n0", nil) // the watcher is back, and the dispatcher is not
+	s.step(time.Second)
+	s.is(workload.Queued, "")
+	s.ask(1, 2)
+	s.step(time.Second)
+	s.is(workload.Admitted, "")
+}
+
+// What keeps a gang where it is.
+func TestAGangDoesNotFailOver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rule     string
+		unmarked bool
+		keep     func(*stage)
+	}{
+		"its queue has it stay":                 {rule: workload.StayInLostCluster},
+		"nothing says that its object obeys":    {rule: workload.FailOver, unmarked: true},
+		"the watcher reports":                   {rule: workload.FailOver, keep: func(s *stage) { s.node("n0", nil) }},
+		"the permission is renewed":             {rule: workload.FailOver, keep: func(s *stage) { s.ask(1, 2) }},
+		"another dispatcher acts, and asks not": {rule: workload.FailOver, keep: func(s *stage) { s.dispatchers["c"] = 2 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newPermitted(t, c.rule, !c.unmarked)
+			for range 20 {
+				s.step(30 * time.Second)
+				if c.keep != nil {
+					c.keep(s)
+				}
+			}
+			if s.moved() {
+				t.Errorf("the gang was moved away: %+v", s.gang().Reason)
+			}
+		})
+	}
+}
+
+// A new leader takes it that its predecessor has granted a permission when the term began.
+func TestANewLeaderWaitsForWhatItsPredecessorGranted(t *testing.T) {
+	t.Parallel()
+	s := newPermitted(t, workload.FailOver, true)
+	asked := s.now
+	s.step(lasts)
+	s.replaceLeader(func() {
+		s.SetSilentAfter(silentFor)
+		s.HeardBefore(&event.PermissionAsked{Cluster: "c", Session: 1}, asked, s.now)
+		s.ask(1, 1)
+		s.status(1, func(g *event.GangStatus) { g.Session, g.Created, g.Permitted = 1, true, true })
+	})
+	for _, m := range s.Flush().Messages {
+		if _, is := m.Payload.(*event.PermissionGranted); is {
+			t.Error("an old question was answered")
+		}
+	}
+	s.step(lasts + stopMargin)
+	if s.moved() {
+		t.Fatal("the gang was moved away before the permission had run out that may have been granted as the term began")
+	}
+	s.step(lasts / driftOf)
+	if !s.moved() {
+		t.Error("the gang was not moved away")
+	}
+}
+
+// A question is answered with what it asks for, and one of a replaced dispatcher is not.
+func TestPermissionsAreGrantedToTheOneThatActs(t *testing.T) {
+	t.Parallel()
+	s := newPermitted(t, workload.FailOver, true)
+	granted := func() (last *event.PermissionGranted) {
+		for _, m := range s.Flush().Messages {
+			if g, is := m.Payload.(*event.PermissionGranted); is && m.Subject == event.PermissionSubject("c") {
+				last = g
+			}
+		}
+		return last
+	}
+	s.ask(2, 7)
+	if g := granted(); g == nil || g.Session != 2 || g.Number != 7 || time.Duration(g.For) != lasts {
+		t.Errorf("granted is %+v", g)
+	}
+	s.ask(1, 8)
+	if g := granted(); g != nil {
+		t.Errorf("granted is %+v, want nothing for a dispatcher that was replaced", g)
+	}
+}
+
+// A gang that its dispatcher has stopped starts again; one that others delete is cancelled.
+func TestAStoppedGangStartsAgain(t *testing.T) {
+	t.Parallel()
+	for stopped, want := range map[bool]workload.Phase{true: workload.Evicting, false: workload.Cancelling} {
+		s := newPermitted(t, workload.FailOver, true)
+		s.status(1, func(g *event.GangStatus) { g.Session, g.Created, g.Gone, g.Stopped = 1, true, true, stopped })
+		if got := s.gang().Phase; got != want {
+			t.Errorf("stopped by the dispatcher %t: the gang is %s, want %s", stopped, got, want)
+		}
+	}
+}
+
+// Only what a dispatcher can stop alone, and what can start elsewhere, needs the permission.
+func TestWhatNeedsAPermission(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind, submitter, rule string
+		want                  bool
+	}{
+		"a RayCluster":           {kind: workload.KindRayCluster, rule: workload.FailOver, want: true},
+		"of a queue that stays":  {kind: workload.KindRayCluster, rule: workload.StayInLostCluster},
+		"of a queue by default":  {kind: workload.KindRayCluster},
+		"a bundle":               {kind: workload.KindAppWrapper, rule: workload.FailOver},
+		"an object of a cluster": {kind: workload.KindRayJob, submitter: workload.ByKubernetes + "/c/ns", rule: workload.FailOver},
+	} {
+		e := &entry{Record: workload.Record{Workload: workload.Workload{Kind: c.kind, Submitter: c.submitter}}}
+		if got := needsPermission(e, workload.Rules{OnLostCluster: c.rule}); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

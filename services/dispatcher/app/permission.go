@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/services/dispatcher/internal/permission"
+	"muster.dev/muster/services/dispatcher/internal/reconcile"
+)
+
+// requestsWithin bounds what is asked of the API server and of NATS for a permission at once.
+const requestsWithin = 5 * time.Second
+
+// obey stops what needs the permission of the cluster when that has ended, until ctx ends
+// or the returned function is called, which waits for that.
+func obey(ctx context.Context, keeper *permission.Keeper, logger *zap.Logger) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			bounded, cancel := context.WithTimeout(ctx, requestsWithin)
+			before := keeper.Stops()
+			again, err := keeper.Look(bounded)
+			cancel()
+			if n := keeper.Stops() - before; n > 0 {
+				logger.Warn("permission has run out; stopped what needs it", zap.Int("objects", n))
+			}
+			if err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) {
+				logger.Warn("cannot see to the permission of the cluster; retrying", zap.Error(err))
+			}
+			if pause.For(ctx, again) != nil {
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// connect connects to NATS. A process of a cluster that has a permission goes on trying: it
+// obeys that meanwhile.
+func (d *dispatcher) connect(ctx context.Context) (*bus.Bus, error) {
+	for {
+		b, err := d.config.NATS.Connect(ctx, "dispatcher-"+d.config.Cluster, d.logger)
+		if err == nil || !d.permission.Known(ctx) {
+			return b, err
+		}
+		d.logger.Warn("cannot reach NATS; retrying, and obeying the permission of the cluster meanwhile", zap.Error(err))
+		if err := pause.For(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// permitted is the permission during one term.
+type permitted struct {
+	keeper     *permission.Keeper
+	reconciler *reconcile.Reconciler
+	reporter   *reporter
+	epoch      int64
+	granted    chan *event.PermissionGranted
+	logger     *zap.Logger
+}
+
+// renew asks for the permission again and again, once all commands are read: so what was
+// commanded to be removed is known before the cluster may keep anything.
+func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
+	tick := time.NewTicker(p.keeper.Every())
+	defer tick.Stop()
+	due := time.NewTicker(time.Second)
+	defer due.Stop()
+	p.awaitCommands(ctx, caughtUp)
+	p.ask(ctx)
+	for asked := p.reconciler.NeedsPermission(); ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case g := <-p.granted:
+			if p.keeper.Granted(g) {
+				p.store(ctx)
+			}
+		case <-tick.C:
+			p.ask(ctx)
+		case <-due.C:
+			if needs := p.reconciler.NeedsPermission(); needs && !asked {
+				p.ask(ctx) // the first that needs it waits
+				asked = true
+			}
+			if !p.keeper.Valid() { // what has ended is being removed
+				p.store(ctx)
+			}
+		}
+	}
+}
+
+// awaitCommands returns when all commands are read that there are. Permissions among them
+// are answers to others.
+func (p *permitted) awaitCommands(ctx context.Context, caughtUp <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.granted:
+		case <-caughtUp:
+			return
+		}
+	}
+}
+
+// ask asks for the permission where something needs it, or did.
+func (p *permitted) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, requestsWithin)
+	defer cancel()
+	asked, err := p.keeper.Ask(ctx, p.reporter.cluster, p.epoch, p.reconciler.NeedsPermission())
+	if err == nil && asked != nil {
+		err = p.reporter.publish(ctx, event.PermissionAskedSubject(p.reporter.cluster), asked, 0)
+	}
+	if err != nil && ctx.Err() == nil {
+		p.logger.Warn("cannot ask for the permission of the cluster; retrying", zap.Error(err))
+	}
+}
+
+// store stores what was granted, and has what waited for it looked at.
+func (p *permitted) store(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, requestsWithin)
+	defer cancel()
+	was := p.keeper.Valid()
+	if err := p.keeper.Store(ctx, p.reconciler.IsCommanded); err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) {
+		p.logger.Warn("cannot store the permission of the cluster; retrying", zap.Error(err))
+	}
+	if !was && p.keeper.Valid() {
+		p.reconciler.LookAtPermitted()
+	}
+}
+
+// permissionMetrics shows how long the permission lasts, and what was stopped without.
+func permissionMetrics(registry *prometheus.Registry, keeper *permission.Keeper) {
+	registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "muster_dispatcher_permission_seconds", Help: "For how long the gangs of queues that fail over may be kept without another answer of queue-manager; 0 where there is none.",
+		}, func() float64 { return keeper.Left().Seconds() }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "muster_dispatcher_permission_stopped_total", Help: "Objects and pods deleted because the permission to keep them had run out.",
+		}, func() float64 { return float64(keeper.Stops()) }),
+	)
+}

@@ -1,0 +1,310 @@
+// Package failover simulates clusters that are cut off: the permission that dispatchers
+// keep, and queue-manager's state, with clocks that differ and processes that pause. The rest
+// of the world is played.
+package failover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/dispatcher/simhooks"
+)
+
+// bug is planted into a run.
+type bug string
+
+const (
+	none bug = ""
+	// notObeyed: no process stops what is not renewed.
+	notObeyed bug = "what is not renewed is not stopped"
+	// frozenClock: a process that stands still takes no account of the time meanwhile.
+	frozenClock bug = "the clock is ignored"
+	// staleReturn: a cluster that comes back keeps what it has, and asks on.
+	staleReturn bug = "a cluster that comes back removes nothing"
+	// unmarked: objects are created without the mark, and reported as marked.
+	unmarked bug = "objects are created without the mark"
+)
+
+const (
+	lasts   = 2 * time.Minute
+	begins  = int64(1_700_000_000)
+	runs    = 40 * time.Minute
+	gangs   = 3
+	atMost  = 10 * time.Second // that a write is on its way
+	endsIn  = 15 * time.Second // of a pod: its grace, and its kubelet
+	silence = 45 * time.Second
+)
+
+// world is three clusters under one queue-manager.
+type world struct {
+	bug      bug
+	random   *rand.Rand
+	at       time.Duration // true time
+	state    *state.State
+	clusters []*cluster
+	seq      uint64
+	moves    int // of gangs, by queue-manager
+	broken   string
+}
+
+// cluster has objects, pods and two processes of the dispatcher.
+type cluster struct {
+	w         *world
+	name      string
+	cutUntil  time.Duration
+	record    simhooks.PermissionRecord
+	writes    int
+	pods      []*pod // one of each object
+	late      []late
+	commands  map[workload.ID]*event.GangDesired // as queue-manager has sent them
+	read      map[workload.ID]*event.GangDesired // as the holder has read them
+	granted   *event.PermissionGranted
+	processes []*process
+	holder    int
+	epoch     int64
+}
+
+// pod stands for an object with its pods.
+type pod struct {
+	id       workload.ID
+	attempt  int
+	marked   bool
+	uid      int
+	deleting bool
+	gone     time.Duration // when it ends; zero while it is not being deleted
+}
+
+// late is a creation on its way.
+type late struct {
+	at  time.Duration
+	pod pod
+}
+
+// process is a dispatcher with a clock of its own.
+type process struct {
+	c           *cluster
+	drift       float64
+	skew        time.Duration
+	pausedUntil time.Duration
+	began       time.Duration
+	stood       time.Duration // for how long it was paused, with frozenClock
+	lookAt      time.Duration
+	askAt       time.Duration
+	keeper      *simhooks.Permission
+}
+
+func (p *process) Elapsed() time.Duration {
+	return time.Duration(float64(p.c.w.at-p.began-p.stood) * p.drift)
+}
+
+func (p *process) Wall() time.Time {
+	return time.Unix(begins, 0).Add(p.c.w.at - p.stood + p.skew).UTC()
+}
+
+func newWorld(seed uint64, planted bug) *world {
+	w := &world{bug: planted, random: rand.New(rand.NewPCG(seed, 21))}
+	w.state = state.New(1, state.Stored{MaxEvent: 1 << 20, NoCertificates: true, Queues: []state.Queue{{
+		Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO,
+		Rules: workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(24 * time.Hour)}, OnLostCluster: workload.FailOver},
+	}}})
+	w.state.SetSilentAfter(silence)
+	w.state.BeginDecisions(w.now())
+	for _, name := range []string{"a", "b", "c"} {
+		c := &cluster{w: w, name: name, commands: map[workload.ID]*event.GangDesired{}, read: map[workload.ID]*event.GangDesired{}}
+		for range 2 {
+			c.processes = append(c.processes, c.start())
+		}
+		c.take(0)
+		w.clusters = append(w.clusters, c)
+	}
+	return w
+}
+
+// now is the time of queue-manager, whose clock is the true one: those of others differ.
+func (w *world) now() time.Time { return time.Unix(begins, 0).Add(w.at).UTC() }
+
+// start starts a process. Its clock drifts by at most 0.4 %, and its wall clock is wrong by at most 5 s.
+func (c *cluster) start() *process {
+	r := c.w.random
+	p := &process{c: c, drift: 1 + (r.Float64()-0.5)*0.008, skew: time.Duration(r.Int64N(int64(10*time.Second))) - 5*time.Second, began: c.w.at}
+	p.keeper = simhooks.NewPermission(stored{c}, p, lasts)
+	return p
+}
+
+// take makes a process the holder of the Lease.
+func (c *cluster) take(i int) {
+	c.holder, c.epoch = i, c.epoch+1
+	c.read = map[workload.ID]*event.GangDesired{} // read again
+	c.processes[i].askAt = c.w.at
+}
+
+func (c *cluster) cut() bool { return c.w.at < c.cutUntil }
+
+// stored is the API server.
+type stored struct{ *cluster }
+
+func (s stored) Permission(context.Context) (simhooks.PermissionRecord, error) { return s.record, nil }
+
+func (s stored) SetPermission(_ context.Context, instead string, r simhooks.PermissionRecord) error {
+	if s.record.Text != instead {
+		return simhooks.ErrPermissionChanged
+	}
+	encoded, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	r.Text = string(encoded)
+	s.record = r
+	return nil
+}
+
+func (s stored) Permitted(context.Context) (all []simhooks.Held, err error) {
+	if s.w.bug == staleReturn || s.w.bug == notObeyed {
+		return nil, nil
+	}
+	for _, p := range s.pods {
+		if p.marked {
+			all = append(all, simhooks.Held{Kind: "RayCluster", Name: string(p.id), UID: fmt.Sprint(p.uid), Workload: p.id, Attempt: p.attempt, Deleting: p.deleting})
+		}
+	}
+	return all, nil
+}
+
+func (s stored) Stop(_ context.Context, h simhooks.Held) error {
+	for _, p := range s.pods {
+		if fmt.Sprint(p.uid) == h.UID {
+			s.remove(p)
+		}
+	}
+	return nil
+}
+
+// remove has a pod end within its grace.
+func (c *cluster) remove(p *pod) {
+	if !p.deleting {
+		p.deleting, p.gone = true, c.w.at+time.Duration(c.w.random.Int64N(int64(endsIn)))
+	}
+}
+
+// live creates what comes now, and drops the pods that have ended.
+func (c *cluster) live() {
+	c.late = slices.DeleteFunc(c.late, func(l late) bool {
+		if l.at > c.w.at {
+			return false
+		}
+		if !slices.ContainsFunc(c.pods, func(p *pod) bool { return p.id == l.pod.id }) {
+			c.pods = append(c.pods, &l.pod)
+		}
+		return true
+	})
+	c.pods = slices.DeleteFunc(c.pods, func(p *pod) bool { return p.deleting && p.gone <= c.w.at })
+}
+
+// step lets a second pass.
+func (w *world) step() {
+	w.at += time.Second
+	w.strike()
+	for _, c := range w.clusters {
+		c.live()
+		for _, p := range c.processes {
+			if w.bug == frozenClock && w.at < p.pausedUntil {
+				p.stood += time.Second
+			}
+		}
+		if h := c.processes[c.holder]; w.at < h.pausedUntil-8*time.Second && w.at >= c.processes[1-c.holder].pausedUntil {
+			c.take(1 - c.holder)
+		}
+		if !c.cut() && w.at%(5*time.Second) == 0 {
+			c.report()
+		}
+		for i, p := range c.processes {
+			if w.at >= p.pausedUntil {
+				p.act(i == c.holder)
+			}
+		}
+	}
+	w.state.Tick(w.now(), time.Minute)
+	w.state.Decide(w.now())
+	w.send()
+	w.check()
+}
+
+// strike cuts clusters off, pauses processes and restarts them; one process of each cluster
+// runs, which is what a failover rests on.
+func (w *world) strike() {
+	for _, c := range w.clusters {
+		r := w.random
+		if !c.cut() && r.IntN(400) == 0 && w.at < runs-10*time.Minute {
+			c.cutUntil = w.at + time.Duration(r.Int64N(int64(9*time.Minute)))
+		}
+		i := r.IntN(2)
+		if p, other := c.processes[i], c.processes[1-i]; r.IntN(150) == 0 && w.at >= p.pausedUntil && w.at >= other.pausedUntil {
+			if r.IntN(2) == 0 {
+				p.pausedUntil = w.at + time.Duration(r.Int64N(int64(4*time.Minute)))
+			} else {
+				c.processes[i] = c.start()
+				if c.holder == i {
+					c.take(i)
+				}
+			}
+		}
+	}
+}
+
+// report is that of the watcher.
+func (c *cluster) report() {
+	for i := range 2 {
+		c.w.seq++
+		c.w.state.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: c.w.seq}, Node: capacity.Node{
+			Cluster: c.name, Name: fmt.Sprintf("n%d", i), Ready: true, Allocatable: resource.List{"cpu": 4, "pods": 10},
+		}}, c.w.now())
+	}
+}
+
+// send gives the messages of queue-manager to the streams.
+func (w *world) send() {
+	for _, m := range w.state.Flush().Messages {
+		for _, c := range w.clusters {
+			switch p := m.Payload.(type) {
+			case *event.GangDesired:
+				if p.Cluster == c.name {
+					c.commands[p.Workload] = p
+				}
+			case *event.PermissionGranted:
+				if p.Cluster == c.name {
+					c.granted = p
+				}
+			case *event.WorkloadChanged:
+				if p.Reason != nil && p.Reason.Kind == workload.ReasonClusterLost && strings.Contains(p.Reason.Message, "permission") && c == w.clusters[0] && p.Phase == workload.Queued {
+					w.moves++
+				}
+			}
+		}
+	}
+}
+
+// check fails when two incarnations of a gang run.
+func (w *world) check() {
+	run := map[workload.ID][]string{}
+	for _, c := range w.clusters {
+		for _, p := range c.pods {
+			run[p.id] = append(run[p.id], fmt.Sprintf("attempt %d in %s", p.attempt, c.name))
+		}
+	}
+	for id, where := range run {
+		if len(where) > 1 && w.broken == "" {
+			w.broken = fmt.Sprintf("after %s %s runs twice: %v", w.at, id, where)
+		}
+	}
+}
