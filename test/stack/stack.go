@@ -161,7 +161,7 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 	if len(s.options.Queues) == 0 {
 		rules := s.options.Rules
 		s.options.Queues = []queuemanager.Queue{{
-			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules,
+			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules, OnLostCluster: rules.OnLostCluster,
 			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities, Limits: rules.Limits, StrayPods: rules.Strays,
 		}}
 	}

@@ -15,7 +15,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-var seeds = flag.Uint64("failovers", 50, "number of runs")
+var seeds = flag.Uint64("failovers", 20, "number of runs")
 
 // act is a second of a process: it obeys the permission, and the holder of the Lease does
 // what a dispatcher does, as far as the link to queue-manager stands.

@@ -28,7 +28,7 @@ const (
 	none bug = ""
 	// notObeyed: no process stops what is not renewed.
 	notObeyed bug = "what is not renewed is not stopped"
-	// frozenClock: a process that stands still takes no account of the time meanwhile.
+	// frozenClock: a process goes by what it has seen since its start, not by the stored end.
 	frozenClock bug = "the clock is ignored"
 	// staleReturn: a cluster that comes back keeps what it has, and asks on.
 	staleReturn bug = "a cluster that comes back removes nothing"
@@ -98,18 +98,20 @@ type process struct {
 	skew        time.Duration
 	pausedUntil time.Duration
 	began       time.Duration
-	stood       time.Duration // for how long it was paused, with frozenClock
 	lookAt      time.Duration
 	askAt       time.Duration
 	keeper      *simhooks.Permission
 }
 
 func (p *process) Elapsed() time.Duration {
-	return time.Duration(float64(p.c.w.at-p.began-p.stood) * p.drift)
+	return time.Duration(float64(p.c.w.at-p.began) * p.drift)
 }
 
 func (p *process) Wall() time.Time {
-	return time.Unix(begins, 0).Add(p.c.w.at - p.stood + p.skew).UTC()
+	if p.c.w.bug == frozenClock {
+		return time.Unix(begins, 0).UTC()
+	}
+	return time.Unix(begins, 0).Add(p.c.w.at + p.skew).UTC()
 }
 
 func newWorld(seed uint64, planted bug) *world {
@@ -217,11 +219,6 @@ func (w *world) step() {
 	w.strike()
 	for _, c := range w.clusters {
 		c.live()
-		for _, p := range c.processes {
-			if w.bug == frozenClock && w.at < p.pausedUntil {
-				p.stood += time.Second
-			}
-		}
 		if h := c.processes[c.holder]; w.at < h.pausedUntil-8*time.Second && w.at >= c.processes[1-c.holder].pausedUntil {
 			c.take(1 - c.holder)
 		}
