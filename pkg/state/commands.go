@@ -71,6 +71,13 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 	return command
 }
 
+// needsPermission reports whether a gang may be created and kept only while its cluster is
+// permitted to. A bundle may have objects that no dispatcher can stop alone, and an object
+// of a cluster starts nowhere else.
+func needsPermission(e *entry, rules workload.Rules) bool {
+	return rules.OnLostCluster == workload.FailOver && e.Kind != workload.KindAppWrapper && e.Home() == ""
+}
+
 // commandedPlaces are the sizes and places in the command.
 func (e *entry) commandedPlaces() ([]workload.PodSet, []workload.Placement) {
 	if e.attemptState != nil && e.scaleDown != nil {

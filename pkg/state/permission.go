@@ -88,13 +88,6 @@ func (s *State) stoppedBy(cluster string) time.Time {
 	return s.permittedUntil(cluster).Add(p.lasts/driftOf + stopMargin)
 }
 
-// needsPermission reports whether a gang may be created and kept only while its cluster is
-// permitted to. A bundle may have objects that no dispatcher can stop alone, and an object
-// of a cluster starts nowhere else.
-func needsPermission(e *entry, rules workload.Rules) bool {
-	return rules.OnLostCluster == workload.FailOver && e.Kind != workload.KindAppWrapper && e.Home() == ""
-}
-
 // failOver moves gangs away from the clusters whose permission has run out while neither
 // part reported: those of which a dispatcher has said that it stops them. A gang that
 // the watcher of a cluster shows is not lost, whatever its dispatcher does.
