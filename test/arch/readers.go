@@ -46,7 +46,7 @@ func readings() map[string]reading {
 		"pkg/manifest/ray":          by(7, "pkg/manifest/ray.FuzzRead", "pkg/manifest/ray.FuzzOperator"),
 		"pkg/spec/workload":         by(3, submission, scenario),
 		// Objects of a cluster.
-		"services/dispatcher/internal/kubernetes":  by(3, "services/dispatcher/internal/kubernetes.FuzzSeen"),
+		"services/dispatcher/internal/kubernetes":  by(4, "services/dispatcher/internal/kubernetes.FuzzSeen"),
 		"services/dispatcher/internal/reconcile":   ours(3, "commands of queue-manager, whose manifests "+submission+" has read"),
 		"pkg/kube/relist":                          by(1, "pkg/kube/relist.FuzzAnswer"),
 		"services/intake/internal/kubecontroller":  by(0, "services/intake/internal/kubecontroller.FuzzReconcile"),

@@ -16,8 +16,12 @@ func FuzzSeen(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"a","labels":{"muster.dev/attempt":"99999999999999999999","muster.dev/workload":"w"},"annotations":{"muster.dev/epoch":"-1","muster.dev/last-used":"x"},"ownerReferences":[{"controller":true,"kind":"RayJob","uid":"u"}]},"spec":{"enableInTreeAutoscaling":true,"workerGroupSpecs":[{"groupName":"g","replicas":2147483647,"numOfHosts":2147483647},{"replicas":-1},1,null]},"status":{"conditions":[{"type":"ReplicaFailure","status":"True","message":"a\nb"},7]}}`))
 	f.Add([]byte(`{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"labels":[],"annotations":"x"},"spec":[],"status":{"jobDeploymentStatus":"Failed","jobStatus":3,"rayClusterStatus":{"conditions":[[]]}}}`))
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"muster.dev/attempt":"1"},"deletionTimestamp":"2026-01-02T03:04:05Z","ownerReferences":[{"controller":true}]},"spec":{"schedulingGates":[{"name":"muster.dev/placement"},{"name":"x"}],"nodeSelector":{"kubernetes.io/hostname":"n"}},"status":{"phase":"Failed"}}`))
+	f.Add([]byte(`{"until":"2026-01-02T03:04:05Z","for":"-1s","stopping":1}`))
 	c := &Client{cluster: "c"}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if r := recordOf(string(data)); r.Text != string(data) || r.For < 0 {
+			t.Fatalf("the permission %q is read as %+v", data, r)
+		}
 		object := &unstructured.Unstructured{}
 		if object.UnmarshalJSON(data) == nil {
 			for kind := range resources {
