@@ -93,7 +93,7 @@ func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
 				p.ask(ctx) // the first that needs it waits
 				asked = true
 			}
-			if !p.keeper.Valid() { // what has ended is being removed
+			if p.keeper.Waits() { // what has ended is being removed
 				p.store(ctx)
 			}
 		}

@@ -176,6 +176,13 @@ func (k *Keeper) Store(ctx context.Context, keep func(workload.ID, int) bool) er
 	return nil
 }
 
+// Waits reports whether an answer is still to be stored.
+func (k *Keeper) Waits() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.granted > max(k.ends, k.clock.Elapsed())
+}
+
 // Known reports whether the API server has a permission, ended or not.
 func (k *Keeper) Known(ctx context.Context) bool {
 	stored, err := k.cluster.Permission(ctx)

@@ -196,10 +196,10 @@ func TestWhatHasEndedIsRemovedFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if store(); k.Valid() || len(s.held) != 0 || !s.record.Stopping {
+	if store(); k.Valid() || !k.Waits() || len(s.held) != 0 || !s.record.Stopping {
 		t.Fatalf("valid %t with %d objects, stopping %t", k.Valid(), len(s.held), s.record.Stopping)
 	}
-	if store(); !k.Valid() || s.record.Stopping || !slices.Contains(s.record.Stopped, "w/2") {
+	if store(); !k.Valid() || k.Waits() || s.record.Stopping || !slices.Contains(s.record.Stopped, "w/2") {
 		t.Fatalf("valid %t with %+v", k.Valid(), s.record)
 	}
 	commanded = false
