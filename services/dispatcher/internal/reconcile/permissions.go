@@ -120,7 +120,7 @@ func stampOf(p *pass) ray.StampInput {
 	in := ray.StampInput{
 		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: c.Epoch, Queue: c.Queue,
 		Namespace: c.Namespace, Placements: c.Placements, Terms: c.Terms, Trusted: c.Trusted,
-		Annotations: requestAnnotations(p), Unplaced: c.State == event.Provision, Sizes: sizesOf(c.PodSets), Permitted: c.Permitted,
+		Annotations: requestAnnotations(p), Unplaced: c.State == event.Provision, Sizes: sizesOf(c.PodSets), Permitted: c.Permitted && c.State == event.Present,
 	}
 	if !p.objects.several() {
 		in.Name, in.Traceparent = c.Name, p.workload.trace()
