@@ -110,7 +110,7 @@ func TestWhatIsNotRenewedIsStopped(t *testing.T) {
 	}
 }
 
-// A process obeys what is stored, whoever stored it and whatever its wall clock is set to.
+// A process obeys what any process has stored, whatever its wall clock is set to.
 func TestEachProcessObeysWhatIsStored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
