@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -31,8 +30,13 @@ const (
 // It is conformal prediction: a quantile is the estimate, times that quantile of the errors
 // of the last ones. Its level follows what the quantile has covered (adaptive conformal
 // inference, Gibbs and Candes 2021), so that in the long run the p90 covers nine of ten
-// starts, whatever the errors are like. Its zero value knows nothing. It is not safe for
-// concurrent use.
+// starts, whatever the errors are like.
+//
+// An estimate is scored when its workload starts, so the scores of a time in which all wait
+// longer come late, those of the shortest waits first. Workloads that still wait therefore
+// count as well, with an error that is at least what it is by now: the quantiles are those
+// of the estimator of Kaplan and Meier for such data. Its zero value knows nothing. It is
+// not safe for concurrent use.
 type Calibration struct {
 	all     scores
 	classes [3]scores
@@ -43,22 +47,43 @@ type scores struct {
 	last   []float64
 	next   int
 	levels []float64 // what each level is asked for; nil as long as nothing was scored
+	open   []float64 // errors by now of those that still wait
+	curve  *curve    // of these; nil when something has changed
 }
+
+// Pending is an estimate whose workload has waited since, and still waits.
+type Pending struct{ Estimated, Waited time.Duration }
 
 // Quantiles are the waits at each of Levels.
 type Quantiles []time.Duration
+
+// Wait says which estimates are not scored yet; it replaces those of the last call.
+func (c *Calibration) Wait(pending []Pending) {
+	every := []*scores{&c.all, &c.classes[0], &c.classes[1], &c.classes[2]}
+	for _, s := range every {
+		s.open, s.curve = s.open[:0], nil
+	}
+	for _, p := range pending {
+		ratio := ratioOf(p.Waited, p.Estimated)
+		for _, s := range []*scores{&c.all, &c.classes[class(p.Estimated)]} {
+			s.open = append(s.open, ratio)
+		}
+	}
+}
 
 // Quantiles returns the quantiles of an estimated wait. Without earlier scores they are
 // all the estimate.
 func (c *Calibration) Quantiles(estimated time.Duration) Quantiles {
 	s := c.of(estimated)
-	sorted := slices.Sorted(slices.Values(s.last))
+	if s.curve == nil {
+		s.curve = newCurve(s.last, s.open)
+	}
 	q := make(Quantiles, len(Levels()))
 	for i, level := range Levels() {
 		if s.levels != nil {
 			level = s.levels[i]
 		}
-		q[i] = scale(estimated, quantile(sorted, level))
+		q[i] = scale(estimated, s.curve.quantile(level))
 		if i > 0 {
 			q[i] = max(q[i], q[i-1])
 		}
@@ -68,12 +93,17 @@ func (c *Calibration) Quantiles(estimated time.Duration) Quantiles {
 
 // Score notes the wait that an estimate and its quantiles came to.
 func (c *Calibration) Score(estimated time.Duration, q Quantiles, waited time.Duration) {
-	ratio := math.Log((waited + offset).Seconds() / (estimated + offset).Seconds())
+	ratio := ratioOf(waited, estimated)
 	c.all.add(ratio, q, waited)
 	c.classes[class(estimated)].add(ratio, q, waited)
 }
 
+func ratioOf(waited, estimated time.Duration) float64 {
+	return math.Log((waited + offset).Seconds() / (estimated + offset).Seconds())
+}
+
 func (s *scores) add(ratio float64, q Quantiles, waited time.Duration) {
+	s.curve = nil
 	if s.levels == nil {
 		s.levels = Levels()
 	}
@@ -115,15 +145,4 @@ func class(estimated time.Duration) int {
 func scale(estimated time.Duration, ratio float64) time.Duration {
 	wait := (estimated+offset).Seconds()*math.Exp(ratio) - offset.Seconds()
 	return time.Duration(max(0, math.Round(wait)) * float64(time.Second))
-}
-
-// quantile of sorted values; 0 of none. A level of 1 is above the largest.
-func quantile(sorted []float64, level float64) float64 {
-	switch {
-	case len(sorted) == 0:
-		return 0
-	case level >= 1:
-		return sorted[len(sorted)-1] + 1
-	}
-	return sorted[min(len(sorted)-1, int(level*float64(len(sorted))))]
 }

@@ -58,6 +58,7 @@ type estimator struct {
 
 // estimated is an estimate that has not come true yet.
 type estimated struct {
+	made      time.Time
 	wait      time.Duration
 	quantiles estimate.Quantiles
 }
@@ -87,7 +88,12 @@ func (e *estimator) submitted(s *run, id workload.ID) error {
 		return nil
 	}
 	wait := at.Sub(s.Now())
-	e.open[id] = estimated{wait, e.calibration.Quantiles(wait)}
+	pending := make([]estimate.Pending, 0, len(e.open))
+	for _, other := range e.open {
+		pending = append(pending, estimate.Pending{Estimated: other.wait, Waited: s.Now().Sub(other.made)})
+	}
+	e.calibration.Wait(pending)
+	e.open[id] = estimated{s.Now(), wait, e.calibration.Quantiles(wait)}
 	return nil
 }
 

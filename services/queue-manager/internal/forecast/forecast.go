@@ -148,6 +148,7 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 	if err != nil {
 		return nil, err
 	}
+	f.scores.wait(now)
 	estimates := map[workload.ID]*workload.Estimate{}
 	for i := range from.Waiting {
 		w := &from.Waiting[i]

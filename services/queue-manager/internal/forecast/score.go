@@ -52,6 +52,17 @@ func (s *scores) queue(name string) *scored {
 	return s.queues[name]
 }
 
+// wait tells each queue which of its workloads still wait, and since when.
+func (s *scores) wait(now time.Time) {
+	pending := map[string][]estimate.Pending{}
+	for _, o := range s.open {
+		pending[o.queue] = append(pending[o.queue], estimate.Pending{Estimated: o.wait, Waited: now.Sub(o.made)})
+	}
+	for name, q := range s.queues {
+		q.Wait(pending[name])
+	}
+}
+
 // quantiles fills in the times of a workload that is to wait so much longer, and keeps its
 // first estimate to be scored.
 func (s *scores) quantiles(w *workload.Record, now time.Time, wait time.Duration, made *workload.Estimate) estimate.Quantiles {
