@@ -20,6 +20,7 @@ import (
 
 	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/services/queue-manager/internal/store"
+	"muster.dev/muster/services/queue-manager/ledgerbench/waiting"
 )
 
 type options struct {
@@ -118,25 +119,25 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 		return fmt.Errorf("baseline: %w", err)
 	}
 	seeded := 0
-	for _, waiting := range append(counts{0}, o.waiting...) {
-		if err := seed(ctx, url, seeded, waiting); err != nil {
-			return fmt.Errorf("seed %d waiting workloads: %w", waiting, err)
+	for _, count := range append(counts{0}, o.waiting...) {
+		if err := waiting.Seed(ctx, url, seeded, count); err != nil {
+			return fmt.Errorf("seed %d waiting workloads: %w", count, err)
 		}
-		seeded = waiting
+		seeded = count
 		t, err := openTerm(ctx, url, o.record)
 		if err != nil {
 			return err
 		}
-		t.report(waiting)
+		t.report(count)
 		if err := t.admitAlone(ctx, o.single); err != nil {
 			t.close()
-			return fmt.Errorf("admit %d gangs alone, %d waiting: %w", o.single, waiting, err)
+			return fmt.Errorf("admit %d gangs alone, %d waiting: %w", o.single, count, err)
 		}
 		for _, size := range []struct{ each, gangs int }{{1, o.single}, {100, o.gangs}} {
 			err := reportWAL(ctx, url, size.gangs, func() error { return t.admit(ctx, size.each, size.gangs) })
 			if err != nil {
 				t.close()
-				return fmt.Errorf("admit %d gangs, %d in a transaction, %d waiting: %w", size.gangs, size.each, waiting, err)
+				return fmt.Errorf("admit %d gangs, %d in a transaction, %d waiting: %w", size.gangs, size.each, count, err)
 			}
 		}
 		t.close()

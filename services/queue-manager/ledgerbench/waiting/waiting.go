@@ -1,4 +1,6 @@
-package main
+// Package waiting fills a ledger with workloads that wait, for measurements: as the service would
+// have stored them, without the time that this takes. It is not for a ledger that is in use.
+package waiting
 
 import (
 	"context"
@@ -6,12 +8,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// shapesWaiting is how many different shapes the waiting workloads have.
-const shapesWaiting = 200
+// Queue and namespace of the workloads.
+const Queue = "waiting"
 
-// seed makes workloads wait that ask for what no node has, in a queue of their own, as the
+// shapes is how many different shapes the workloads have.
+const shapes = 200
+
+// Seed makes workloads wait that ask for what no node has, in a queue of their own, as the
 // service would have stored them. It adds what lacks to those that wait already.
-func seed(ctx context.Context, url string, already, waiting int) error {
+func Seed(ctx context.Context, url string, already, waiting int) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -47,7 +52,7 @@ func seed(ctx context.Context, url string, already, waiting int) error {
 				now(), md5('shape' || i % $3::int)::uuid, 2 + (i % $3::int) % 16
 			FROM generate_series($1::int + 1, $2::int) i`,
 	} {
-		if _, err := conn.Exec(ctx, statement, already, waiting, shapesWaiting); err != nil {
+		if _, err := conn.Exec(ctx, statement, already, waiting, shapes); err != nil {
 			return err
 		}
 	}
