@@ -34,10 +34,6 @@ func views() map[string]view {
 	}
 }
 
-// mapPatience is how long the overview waits for the nodes, which may be many, before it is shown
-// without their map. Its updates bring the map.
-const mapPatience = 100 * time.Millisecond
-
 func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
 	queues, err := s.queues(ctx, c)
 	if err != nil {
@@ -59,10 +55,10 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	if err != nil {
 		return of, err
 	}
-	patient := ctx
+	patient := ctx // the updates wait for the map
 	if !isLive(r) {
 		var cancel context.CancelFunc
-		patient, cancel = context.WithTimeout(ctx, mapPatience)
+		patient, cancel = context.WithTimeout(ctx, s.Patience)
 		defer cancel()
 	}
 	nodes, err := s.nodes(patient, c)
@@ -184,7 +180,9 @@ func loadWorkload(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	if err != nil {
 		return content{}, err
 	}
-	explained, notExplained := s.explanation(ctx, c, one.Record)
+	patient, cancel := context.WithTimeout(ctx, s.patience(r)) // an explanation may wait for others
+	defer cancel()
+	explained, notExplained := s.explanation(patient, c, one.Record)
 	model := page.MakeWorkload(one, explained, notExplained, s.workloadActions(c, one.Record), s.Now())
 	if c.Operator {
 		model.LinkDecisions()

@@ -27,13 +27,6 @@ const (
 	freshWhatIf    = 10 * time.Second
 )
 
-// chartPatience is how long a page waits for its charts, and chartPatienceLive how long each of
-// its updates, which bring them.
-const (
-	chartPatience     = 100 * time.Millisecond
-	chartPatienceLive = 5 * time.Second
-)
-
 // beginActivity begins to make the charts of a page, and returns what waits for them.
 func (s *Server) beginActivity(ctx context.Context, r *http.Request, c *caller, queue string) func() (page.Activity, error) {
 	var made page.Activity
@@ -57,11 +50,7 @@ func (s *Server) activity(ctx context.Context, r *http.Request, c *caller, queue
 	if !known {
 		return page.Activity{}, refuse(http.StatusBadRequest, "window=%.20q: want 1h, 6h, 24h or 7d.", name)
 	}
-	patience := chartPatience
-	if isLive(r) {
-		patience = chartPatienceLive
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, s.patience(r))
 	defer cancel()
 	asked := query.ActivityRequest{Queue: queue, StepSeconds: int(window.Step.Seconds())}
 	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("activity %s %q", window.Name, queue)}, freshActivity, func(ctx context.Context) (query.ActivityAnswer, error) {

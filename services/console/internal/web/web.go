@@ -9,6 +9,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -38,10 +39,27 @@ type Options struct {
 	// RackLabel is the label of nodes that names their rack; empty for none.
 	RackLabel string
 	// OIDC, unless nil, lets users log in at a provider, too.
-	OIDC   *OIDC
-	Logger *zap.Logger
+	OIDC *OIDC
+	// Patience is how long a page waits for what may take long, before it is shown without; its
+	// updates bring it. Zero is 100 ms.
+	Patience time.Duration
+	Logger   *zap.Logger
 	// Now is the clock of ages on pages, and of sessions.
 	Now func() time.Time
+}
+
+const (
+	defaultPatience = 100 * time.Millisecond
+	// livePatience is how long an update waits for what may take long.
+	livePatience = 5 * time.Second
+)
+
+// patience is how long a page, or its update, waits for what may take long.
+func (s *Server) patience(r *http.Request) time.Duration {
+	if isLive(r) {
+		return livePatience
+	}
+	return s.Patience
 }
 
 // Server answers browsers.
@@ -62,6 +80,7 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	s := &Server{
 		Options: o, renderer: renderer, sessions: session.NewStore(o.Now), answers: newAnswers(o.Now),
 		requests: inflight.New(mostRequests, math.MaxInt), streams: inflight.New(mostStreams, mostAllStreams),

@@ -411,22 +411,42 @@ func TestTheMapFollows(t *testing.T) {
 	if status, _, content := b.get("/"); status != http.StatusOK || !strings.Contains(content, "their map follows") || strings.Contains(content, "gpu-00001") || !strings.Contains(content, "cluster east is silent") {
 		t.Errorf("status %d: %s", status, content)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/live/", nil)
+	b.follows("/", "gpu-00001", a.late)
+}
+
+// TestTheReasonFollows: the page of a workload does not wait for an explanation that is late, and
+// its updates bring it.
+func TestTheReasonFollows(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	a.lateReason = make(chan struct{})
+	b := newBrowser(t, a, "olga", true)
+	path, reason := "/workloads/"+string(theID), "2 fewer pods of workers"
+	if status, _, content := b.get(path); status != http.StatusOK || !strings.Contains(content, "It is not known at the moment") || strings.Contains(content, reason) {
+		t.Errorf("status %d: %s", status, content)
+	}
+	b.follows(path, reason, a.lateReason)
+}
+
+// follows opens the updates of a page, lets what is late come, and waits until they have a text.
+func (b *browser) follows(path, text string, late chan struct{}) {
+	b.t.Helper()
+	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+"/live"+path, nil)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	response, err := b.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	close(a.late)
+	close(late)
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if strings.Contains(lines.Text(), "gpu-00001") {
+		if strings.Contains(lines.Text(), text) {
 			return
 		}
 	}
-	t.Error("the updates bring no nodes")
+	b.t.Errorf("the updates do not bring %q", text)
 }
 
 // mostBytes bounds a page of the largest site.

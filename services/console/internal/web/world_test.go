@@ -44,6 +44,16 @@ type api struct {
 	late    chan struct{} // unless nil, the nodes are answered when it is closed
 	// lateActivity is the same for what happened over time.
 	lateActivity chan struct{}
+	// lateReason is the same for why a workload waits.
+	lateReason chan struct{}
+}
+
+// patience is that of the console: nothing is left out of a page, unless it is to be late.
+func (a *api) patience() time.Duration {
+	if a.late != nil || a.lateActivity != nil || a.lateReason != nil {
+		return 0
+	}
+	return time.Minute
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -52,6 +62,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.lateActivity != nil && r.URL.Path == "/v1/activity" {
 		<-a.lateActivity
+	}
+	if a.lateReason != nil && strings.HasSuffix(r.URL.Path, "/explanation") {
+		<-a.lateReason
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,7 +229,7 @@ func newBrowser(t *testing.T, a *api, token string, actions bool) *browser {
 		t.Fatal(err)
 	}
 	core, log := observer.New(zap.InfoLevel)
-	handler, err := New(Options{API: client, Actions: actions, RackLabel: "rack", Logger: zap.New(core), Now: time.Now})
+	handler, err := New(Options{API: client, Actions: actions, RackLabel: "rack", Patience: a.patience(), Logger: zap.New(core), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
