@@ -64,7 +64,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-a.lateActivity
 	}
 	if a.lateReason != nil && strings.HasSuffix(r.URL.Path, "/explanation") {
-		<-a.lateReason
+		select {
+		case <-a.lateReason:
+		case <-r.Context().Done():
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
