@@ -29,10 +29,11 @@ const (
 	askedLately = 10 * time.Second
 )
 
-// SearchVersion is the version of how steps are counted and limited. Terms are recorded
-// with it, because under another version a search may end undecided where it did not,
-// or the other way round. It is 0 for terms older than it.
-const SearchVersion = 7
+// SearchVersion is the version of how steps are counted and limited, and of what reasons say.
+// Terms are recorded with it, because under another version a search may end undecided where
+// it did not, or the other way round, and a reason may be another one. It is 0 for terms
+// older than it.
+const SearchVersion = 8
 
 // allowance is what is left of the steps of a queue, or of all queues.
 type allowance struct {

@@ -73,6 +73,9 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 	if why := s.notSelected(w); why != "" {
 		return nil, why
 	}
+	if why := s.servedNowhere(w); why != "" {
+		return nil, why
+	}
 	if len(clusters) == 0 {
 		return nil, "no cluster has reported a node"
 	}

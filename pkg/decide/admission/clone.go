@@ -94,7 +94,7 @@ func (c *copier) copySignatures() {
 		c.to.flavored[key] = c.flavored(flavored)
 	}
 	for key, sig := range c.from.signatures {
-		copied := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, demand: sig.demand, refs: sig.refs, aliases: slices.Clone(sig.aliases), options: make(map[*queue]*flavorOptions, len(sig.options))}
+		copied := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, refs: sig.refs, aliases: slices.Clone(sig.aliases), options: make(map[*queue]*flavorOptions, len(sig.options))}
 		for q, o := range sig.options {
 			same := *o
 			same.flavored = make([]*flavoredSignature, len(o.flavored))

@@ -52,6 +52,9 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	if namespace := w.Workload.Namespace; !s.mayUse(w.queue, namespace, cluster) {
 		return s.whyNotSelected(w.queue, namespace, cluster)
 	}
+	if kind := s.unserved(w, cluster); kind != "" {
+		return fmt.Sprintf("cluster %q serves no kind %s; install its definition there", cluster, kind)
+	}
 	if cordon := s.tree.Cordon(cluster); cordon != nil {
 		return cordon.Message()
 	}
@@ -83,6 +86,7 @@ func (s *State) selects(w *Waiting, cluster string) (not workload.ClusterSelecto
 // mayBeBarred reports whether any cluster may be barred to the workload.
 func (s *State) mayBeBarred(w *Waiting) bool {
 	return s.tree.ChoosesClusters() || len(s.silent) > 0 || w.queue.quota.Selector() != nil ||
+		len(s.served) > 0 && slices.ContainsFunc(s.clusters, func(c string) bool { return s.unserved(w, c) != "" }) ||
 		slices.ContainsFunc(w.Workload.PodSets, func(set workload.PodSet) bool { return set.Clusters != "" })
 }
 

@@ -61,7 +61,8 @@
 //	            use_order, kept_quota, never, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters, calendar
 //	ground      regret, victim_order, queue, queue_front, equivalence_class, local_use,
-//	            signature, order, lacking, allowance, savepoint, namespaces, plan, state
+//	            signature, order, lacking, allowance, savepoint, namespaces, served, plan,
+//	            state
 //
 // # What-ifs
 //

@@ -40,6 +40,14 @@ type equivalenceClass struct {
 	blockedBy *headReservation
 	// sparing: reservations of nodes, or a gang that shows itself, keep it back.
 	sparing bool
+
+	// What follows is about a class behind a head; see behind.go.
+
+	never      string // why no member ever fits; empty when they may
+	neverKnown bool
+	// compared: the reported reasons of all members have been compared with comparedAs, which
+	// is whether they never fit.
+	compared, comparedAs bool
 }
 
 // notHopeless is hopelessAt of a class that evictions may help.

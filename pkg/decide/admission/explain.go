@@ -38,7 +38,6 @@ func explain(s *State, id workload.ID, now time.Time, enough func() bool) (workl
 	if present, ok := CurrentReasons(s, now, id)[id]; ok {
 		e.found.Reason = *present
 	}
-	e.found.Reason = s.explainNever(w, e.found.Reason)
 	e.clusters()
 	e.resume()
 	e.priority()

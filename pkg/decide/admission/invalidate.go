@@ -18,7 +18,8 @@ import (
 //	the same, or a gang released      classes that tried preemption     fewer victims may do
 //	a cluster has its first node      all classes                       no verdict covers it
 //	a cluster becomes silent, or      all classes                       others may take them, or
-//	reports again                                                       it may
+//	reports again, or serves other                                      it may
+//	kinds of objects that wait
 //	a queue selects another namespace all classes of queues that        other clusters count
 //	                                  select, and who was held by that
 //	a node has another shape          classes that never fitted and     their reason is stale
@@ -110,6 +111,7 @@ func (d *decision) requeue() {
 		}
 	}
 	d.recheckOffers()
+	d.recheckBehind()
 	happened := s.events.refreshReservations() || s.due(d.now)
 	if !happened && !s.events.shareBaseChanged && !s.events.shownEnded {
 		return

@@ -2,8 +2,10 @@ package admission
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -26,7 +28,7 @@ type offer struct {
 // wordNever returns the reason of a refused class, of the kind ReasonNeverFits when no
 // change of what runs could admit it.
 func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason {
-	if !hasAmounts(why) {
+	if !hasAmounts(why) || why.Kind == workload.ReasonNeverFits {
 		return why
 	}
 	lacks, is := d.state.neverFits(w)
@@ -41,24 +43,12 @@ func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason 
 	return &never
 }
 
-// neverBehind begins what an explanation adds to the reason of a workload that others keep
-// from being looked at.
-const neverBehind = "; and it would never fit: "
-
-// explainNever adds that a workload never fits to a reason that rests on the workloads before it.
-func (s *State) explainNever(w *Waiting, why workload.Reason) workload.Reason {
-	if why.Kind != workload.ReasonBehindHead {
-		return why
-	}
-	if lacks, never := s.neverFits(w); never {
-		why.Message += neverBehind + cmp.Or(lacks, "its queue could not have so much if nothing were in use")
-	}
-	return why
-}
-
 // neverFits reports whether no change of what runs could admit a waiting workload, and what
 // the nodes lack; "" when quota alone forbids it.
 func (s *State) neverFits(w *Waiting) (lacks string, never bool) {
+	if lacks = s.servedNowhere(w); lacks != "" {
+		return lacks, true
+	}
 	if s.shutOut(w) {
 		return "", false
 	}
@@ -94,6 +84,41 @@ func (s *State) neverFits(w *Waiting) (lacks string, never bool) {
 	return lacks, true
 }
 
+// servedNowhere says which kinds lack in the clusters that may otherwise take the workload;
+// empty where one of them may serve all, or when there is none yet.
+func (s *State) servedNowhere(w *Waiting) string {
+	if len(s.served) == 0 || w.Grows {
+		return ""
+	}
+	var lacking []string
+	for _, cluster := range s.candidates(w) {
+		if _, selects := s.selects(w, cluster); !selects || s.fleets[cluster].Len() == 0 ||
+			!s.tree.Takes(cluster, w.queue.name) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) {
+			continue
+		}
+		kind := s.unserved(w, cluster)
+		if kind == "" {
+			return ""
+		}
+		if text := kind.String(); !slices.Contains(lacking, text) && len(lacking) < mostBarred {
+			lacking = append(lacking, text)
+		}
+	}
+	if len(lacking) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no cluster that may take it serves the kind %s", strings.Join(lacking, ", or "))
+}
+
+// noKind is the reason of a workload whose kinds no cluster serves; nil when one may.
+func (s *State) noKind(w *Waiting) *workload.Reason {
+	text := s.servedNowhere(w)
+	if text == "" {
+		return nil
+	}
+	return &workload.Reason{Kind: workload.ReasonNeverFits, Message: text + "; it waits until the definition of the kind is installed"}
+}
+
 // lackOf returns what no node of these clusters offers to the pods, in the words of the
 // cluster that offers most; nil when a cluster offers enough, or has no nodes yet.
 func (s *State) lackOf(flavored *flavoredSignature, clusters []string) *placement.Lack {
@@ -121,8 +146,8 @@ func nearerLack(a, b *placement.Lack) bool {
 func (s *State) NeverFit() int {
 	count := 0
 	for _, q := range s.sorted {
-		for class := range q.blocked {
-			if class.reason.Kind == workload.ReasonNeverFits {
+		for _, class := range q.all.list {
+			if class.reason != nil && class.atOpen < 0 && class.reason.Kind == workload.ReasonNeverFits || s.isBehind(class.members[class.Len()-1]) && s.never(class) != "" {
 				count += class.Len()
 			}
 		}

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -163,8 +164,10 @@ func TestNeverFitsForQuota(t *testing.T) {
 	}
 }
 
-// Who asks for a workload behind the head of a strict queue learns that it would never fit.
-func TestWhatNeverFitsBehindTheHeadIsExplained(t *testing.T) {
+// A workload behind the head of a strict queue is said to never fit as one that is tried, by
+// its reason and by explain, and no more once a node that is large enough has come, or again
+// when that has gone.
+func TestWhatNeverFitsBehindTheHead(t *testing.T) {
 	t.Parallel()
 	s := admission.NewState(strictTree(t))
 	s.SetNode(nodeOf("a", 8, 2))
@@ -172,16 +175,75 @@ func TestWhatNeverFitsBehindTheHeadIsExplained(t *testing.T) {
 	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
 	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
 	enqueue(s, 3, "queue", []workload.PodSet{setOf("workers", 1, 1, 8)})
-	decide(s)
-	for id, want := range map[workload.ID]bool{"gang-2": false, "gang-3": true} {
+	enqueue(s, 4, "queue", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	reported := map[workload.ID]workload.Reason{}
+	for _, wait := range decide(s).Waits {
+		reported[wait.Workload] = wait.Reason
+	}
+	const (
+		behind = `waiting for the head of queue "queue": under StrictFIFO no workload may pass it`
+		never  = `each pod of pod set "workers" requests nvidia.com/gpu 8, and the largest node that takes it offers 2 when empty; it waits until a node is added or changed. Now: ` + behind
+	)
+	for id, want := range map[workload.ID]string{"gang-2": behind, "gang-3": never, "gang-4": never} {
+		kind := workload.ReasonBehindHead
+		if want == never {
+			kind = workload.ReasonNeverFits
+		}
 		question, _ := s.Ask(id)
 		explained, _ := admission.Explain(s, id, start)
 		answered := admission.Answer(s, true, question, start, func() bool { return false })
-		for _, got := range []workload.Explanation{explained, answered} {
-			has := strings.Contains(got.Reason.Message, "; and it would never fit: each pod of pod set \"workers\" requests nvidia.com/gpu 8")
-			if has != want || got.Reason.Kind != workload.ReasonBehindHead {
-				t.Errorf("%s: the reason is %+v, never fits: want %t", id, got.Reason, want)
+		for from, got := range map[string]workload.Reason{"report": reported[id], "explain": explained.Reason, "answer": answered.Reason} {
+			if got.Kind != kind || got.Message != want {
+				t.Errorf("%s of %s: the reason is %+v, want %s: %s", from, id, got, kind, want)
 			}
 		}
+	}
+	if n := s.NeverFit(); n != 2 {
+		t.Errorf("%d workloads never fit, want 2", n)
+	}
+	large := nodeOf("large", 8, 8)
+	large.Unmanaged = resource.List{"nvidia.com/gpu": 8}
+	again := func(change string, want workload.ReasonKind) {
+		t.Helper()
+		plan := decide(s)
+		var ids []workload.ID
+		for _, wait := range plan.Waits {
+			if ids = append(ids, wait.Workload); wait.Reason.Kind != want {
+				t.Errorf("%s: %+v", change, wait)
+			}
+		}
+		if len(ids) != 2 || ids[0] != "gang-3" || ids[1] != "gang-4" {
+			t.Errorf("%s: %v are reported again, want gang-3 and gang-4", change, ids)
+		}
+	}
+	s.SetNode(large)
+	again("a large node has come", workload.ReasonBehindHead)
+	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "large"})
+	again("it has gone", workload.ReasonNeverFits)
+	if plan := decide(s); len(plan.Waits) != 0 {
+		t.Errorf("nothing has changed, and the plan is %+v", plan)
+	}
+}
+
+// A term that begins compares what was reported of workloads behind a head with what is so now.
+func TestWhatNeverFitsBehindTheHeadInANewTerm(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(strictTree(t))
+	s.SetNode(nodeOf("a", 8, 2))
+	for i, c := range []struct {
+		gpus  int64
+		never bool
+	}{{2, false}, {1, false}, {1, false}, {8, true}, {8, false}, {1, true}} {
+		s.Enqueue(admission.Waiting{Order: int64(i), Reported: true, Never: c.never, Workload: &workload.Workload{
+			ID: workload.ID("gang-" + string(rune('0'+i))), Queue: "queue", PodSets: []workload.PodSet{setOf("workers", 1, 1, c.gpus)},
+		}})
+	}
+	got := map[workload.ID]workload.ReasonKind{}
+	for _, wait := range decide(s).Waits {
+		got[wait.Workload] = wait.Reason.Kind
+	}
+	want := map[workload.ID]workload.ReasonKind{"gang-1": workload.ReasonFit, "gang-4": workload.ReasonNeverFits, "gang-5": workload.ReasonBehindHead}
+	if !maps.Equal(got, want) {
+		t.Errorf("reported again are %v, want %v", got, want)
 	}
 }

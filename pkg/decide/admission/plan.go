@@ -69,4 +69,5 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 
 func (d *decision) wait(w *Waiting, why *workload.Reason) {
 	d.plan.Waits = append(d.plan.Waits, Wait{w.Workload.ID, *why})
+	w.Never = why.Kind == workload.ReasonNeverFits
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/spec/workload"
@@ -63,7 +62,7 @@ func Answer(s *State, complete bool, q Question, now time.Time, enough func() bo
 		return q.Known
 	}
 	answer := q.Known
-	if answer.Reason.Kind == found.Reason.Kind && (hasAmounts(&found.Reason) || strings.Contains(found.Reason.Message, neverBehind)) {
+	if answer.Reason.Kind == found.Reason.Kind && hasAmounts(&found.Reason) {
 		answer.Reason = found.Reason // with current amounts
 	}
 	answer.Clusters, answer.Changes, answer.Partial = found.Clusters, found.Changes, found.Partial

@@ -2,10 +2,8 @@ package admission
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -31,7 +29,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 			Kind:    workload.ReasonBackoff,
 			Message: "back-off: the workload is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
 		}
-	case w.class.atOpen < 0 && (!w.queue.strict() || w.queue.nominations == 0 && w.queue.all.list[0] == w.class && w.class.first() == w):
+	case w.class.atOpen < 0 && !s.isBehind(w):
 		if r := s.reservationOf(w); r != nil && r.cluster != "" && w.class.unplaced != nil {
 			return r.reasonOfHead(w.class.reason)
 		}
@@ -39,17 +37,8 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 			return r.reasonBehindHead(w) // worded for this workload, not for its head
 		}
 		return w.class.reason
-	case w.queue.strict():
-		return &workload.Reason{
-			Kind:    workload.ReasonBehindHead,
-			Message: fmt.Sprintf("waiting for the head of queue %q: under %s no workload may pass it", w.queue.name, quota.StrictFIFO),
-		}
-	case w.queue.closedToBackfill(s.decidedAt):
-		return &workload.Reason{
-			Kind: workload.ReasonBehindHead,
-			Message: fmt.Sprintf("%s, the head of queue %q (%s), has waited for quota for more than %s, so no workload may pass it",
-				nameFor(w.Workload, w.queue.head().Workload), w.queue.name, w.queue.strategy(), w.queue.head().patienceEnd().Sub(w.queue.head().Since)),
-		}
+	case s.isBehind(w):
+		return s.reasonBehind(w)
 	}
 	return &workload.Reason{Kind: workload.ReasonPending, Message: "the next decision considers the workload"}
 }

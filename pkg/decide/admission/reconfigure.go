@@ -34,7 +34,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
 	next.victimOrder = s.victimOrder
 	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total
-	next.namespaces = s.namespaces
+	next.namespaces, next.served = s.namespaces, s.served
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched
@@ -58,7 +58,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	tree.ForgetUsageChanges()
 	tree.InheritUsageChanges(s.tree)
 	for _, sig := range s.signatures {
-		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, options: map[*queue]*flavorOptions{}}
 		next.signatures[sig.key] = known
 		if len(sig.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sig.podSets[0]}

@@ -11,12 +11,13 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// podSetSignature stands for all workloads with equal pod sets and the same home. They
-// fit in the same places.
+// podSetSignature stands for all workloads with equal pod sets, the same home and objects of
+// the same kinds. They fit in the same places.
 type podSetSignature struct {
 	key     string
 	podSets []workload.PodSet
-	home    string // the only cluster where they may be; "" for any
+	home    string                // the only cluster where they may be; "" for any
+	needs   []workload.ObjectKind // kinds that their cluster has to serve
 	demand  placement.Demand
 	refs    int // waiting workloads that have it
 	aliases []*workload.PodSet
@@ -66,15 +67,15 @@ const maxAliases = 16
 // sets with all others of that signature.
 func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	if len(w.PodSets) > 0 {
-		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) && known.home == w.Home() {
+		if known := s.aliases[&w.PodSets[0]]; known != nil && len(known.podSets) == len(w.PodSets) && known.home == w.Home() && slices.Equal(known.needs, w.Needs()) {
 			w.PodSets = known.podSets
 			return known
 		}
 	}
-	key := signatureKey(w.PodSets, w.Home())
+	key := signatureKey(w.PodSets, w.Home(), w.Needs())
 	sig := s.signatures[key]
 	if sig == nil {
-		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
+		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), needs: w.Needs(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
 		s.signatures[key] = sig
 		if steps := stepsOf(w.PodSets); steps > 0 {
 			least := *w
@@ -91,11 +92,12 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	return sig
 }
 
-func signatureKey(podSets []workload.PodSet, home string) string {
+func signatureKey(podSets []workload.PodSet, home string, needs []workload.ObjectKind) string {
 	encoded, err := json.Marshal(struct {
 		PodSets []workload.PodSet
 		Home    string
-	}{podSets, home})
+		Needs   []workload.ObjectKind
+	}{podSets, home, needs})
 	if err != nil {
 		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
 	}
@@ -146,7 +148,7 @@ func (s *State) optionsOf(q *queue, sig *podSetSignature) *flavorOptions {
 func (s *State) flavoredOf(effective []workload.PodSet, sig *podSetSignature) *flavoredSignature {
 	key := sig.key
 	if len(effective) > 0 && &effective[0] != &sig.podSets[0] {
-		key = signatureKey(effective, sig.home)
+		key = signatureKey(effective, sig.home, sig.needs)
 	}
 	flavored := s.flavored[key]
 	if flavored == nil {

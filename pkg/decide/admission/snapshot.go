@@ -25,6 +25,7 @@ type Snapshot struct {
 	waiting    []Waiting
 	evictedFor map[workload.ID]map[workload.ID]bool
 	silent     map[string]time.Time
+	served     map[string]servedKinds
 	decidedAt  time.Time
 	complete   bool
 	namespaces *namespaces
@@ -51,7 +52,7 @@ func (s *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	state := NewState(tree)
-	state.namespaces = s.namespaces
+	state.namespaces, state.served = s.namespaces, s.served
 	state.Preallocate(len(s.waiting))
 	for name, history := range s.history {
 		state.queue(name).quota.SetHistory(history)

@@ -20,6 +20,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		return d.state.noGrowth(w)
 	}
 	class.overQuota, class.triedPreemption, class.cut = nil, false, false
+	if why := d.state.noKind(w); why != nil {
+		return why
+	}
 	if o.why != nil {
 		return o.why
 	}

@@ -18,6 +18,7 @@ type State struct {
 	fleets       map[string]*placement.Fleet // by cluster
 	clusters     []string                    // sorted
 	silent       map[string]time.Time        // since when clusters do not report; never changed in place
+	served       map[string]servedKinds      // by cluster; unknown of others; never changed in place
 	tree         *quota.Tree
 	queues       map[string]*queue // by ClusterQueue
 	sorted       []*queue          // by name

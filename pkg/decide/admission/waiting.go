@@ -28,6 +28,8 @@ type Waiting struct {
 	// Reported: the caller has its reason, so Decide names it in Plan.Waits only when
 	// the reason changes.
 	Reported bool
+	// Never: that reason is ReasonNeverFits.
+	Never bool
 	// Nominated: gangs were evicted for it in an earlier term. It is tried before all
 	// others, so that it gets what they free.
 	Nominated bool

@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/kube"
@@ -88,7 +90,7 @@ func Read(operator ray.Operator, tree map[string]any) (Wrapper, error) {
 	if err := ray.CheckValues(tree); err != nil {
 		return Wrapper{}, err
 	}
-	r := &reader{operator: operator, items: map[string]string{}}
+	r := &reader{operator: operator, items: map[string]string{}, kinds: map[workload.ObjectKind]bool{}}
 	if err := r.identify(tree); err != nil {
 		return Wrapper{}, err
 	}
@@ -124,6 +126,7 @@ type reader struct {
 	manyRays    bool              // several items of which package ray knows the pods
 	podGroups   []podGroup
 	clusters    workload.ClusterSelector // of the AppWrapper itself
+	kinds       map[workload.ObjectKind]bool
 }
 
 func (r *reader) warn(format string, args ...any) {
@@ -179,6 +182,9 @@ func (r *reader) finish() error {
 	pods := 0
 	for _, set := range r.PodSets {
 		pods += set.Count
+	}
+	if len(r.PodSets) > 0 {
+		r.PodSets[0].Kinds = slices.Sorted(maps.Keys(r.kinds))
 	}
 	if pods == 0 {
 		return refuse("spec", "wraps nothing that makes pods, as far as Muster can see",

@@ -108,7 +108,7 @@ func (r *reader) identifyItem(it *item) error {
 	if first, twice := r.items[identity]; twice {
 		return refuse(it.where, fmt.Sprintf("is %s %s, as %s is", it.id.Kind, fault.Quote(it.id.Name), first), "wrap each object once")
 	}
-	r.items[identity] = it.where
+	r.items[identity], r.kinds[workload.NewObjectKind(version, it.id.Kind)] = it.where, true
 	return nil
 }
 

@@ -61,7 +61,13 @@ type CapacitySynced struct {
 	// Namespaces says that all namespaces have been published, too. Those of earlier
 	// sessions that were not published again are gone.
 	Namespaces bool `json:"namespaces,omitempty"`
+	// Kinds are those of which objects can be created in the cluster. Empty is unknown: the
+	// watcher is of an earlier version, could not read them, or there are too many.
+	Kinds []workload.ObjectKind `json:"kinds,omitempty"`
 }
+
+// MostKinds is the largest number of kinds of a cluster that is reported.
+const MostKinds = 5000
 
 // EventType implements Payload.
 func (*CapacitySynced) EventType() string { return "dev.muster.capacity.synced.v1" }

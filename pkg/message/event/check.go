@@ -71,6 +71,10 @@ func CheckReported(payload Payload, now time.Time) error {
 		c.namespace(p)
 	case *CapacitySynced:
 		c.version(p.Version, now)
+		c.count("kinds", len(p.Kinds), MostKinds)
+		for _, kind := range p.Kinds {
+			c.text("kind", string(kind))
+		}
 	case *GangObserved:
 		c.version(p.Version, now)
 		c.gang(p)

@@ -128,6 +128,9 @@ type PodSet struct {
 	// Clusters selects the clusters where the set may be; empty for all. A gang is in one
 	// that all of its sets select.
 	Clusters ClusterSelector `json:"clusters,omitempty"`
+	// Kinds are those of the objects in an AppWrapper, sorted; its first pod set has them. A
+	// cluster that does not serve all of them cannot create it. See Workload.Needs.
+	Kinds []ObjectKind `json:"kinds,omitempty"`
 }
 
 // AtStart returns how many pods come into being at once; with them the gang is

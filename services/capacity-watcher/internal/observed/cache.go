@@ -47,6 +47,7 @@ type Cache struct {
 	limits map[string]map[string]resource.List
 	// namespacesListed: all namespaces are recorded.
 	namespacesListed bool
+	kinds            []workload.ObjectKind // that the cluster serves; nil is unknown
 	// recalled are namespaces that earlier watchers published; nil once all are recorded.
 	recalled   []Key
 	members    map[Pod]Member

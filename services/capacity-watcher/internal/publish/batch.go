@@ -98,7 +98,7 @@ func (p *Publisher) nextBatch() (messages []message, delayed int, err error) {
 func (p *Publisher) publishList(ctx context.Context) error {
 	p.mu.Lock()
 	nodes, gangs := p.cache.Seen()
-	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs, Namespaces: p.cache.NamespacesListed()})
+	m, err := p.encode(&event.CapacitySynced{Version: p.next(), Cluster: p.Cluster, Nodes: nodes, Gangs: gangs, Namespaces: p.cache.NamespacesListed(), Kinds: p.cache.Kinds()})
 	p.mu.Unlock()
 	if err != nil {
 		return err

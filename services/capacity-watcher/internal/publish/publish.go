@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/kube/lease"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
@@ -45,7 +46,9 @@ type Publisher struct {
 	due    bool // whether a list of everything is due
 	// namespaces: a list that names all namespaces has been due.
 	namespaces bool
-	values     *bus.Values
+	// kinds are those that the list was due for last.
+	kinds  []workload.ObjectKind
+	values *bus.Values
 
 	mu            sync.Mutex
 	cache         *observed.Cache
@@ -85,7 +88,7 @@ func New(o Options, before History) *Publisher {
 func (p *Publisher) Apply(change func(*observed.Cache)) {
 	p.mu.Lock()
 	change(p.cache)
-	changed := p.complete && p.cache.Changed() > 0
+	changed := p.complete && (p.cache.Changed() > 0 || !p.cache.SameKinds(p.kinds))
 	p.mu.Unlock()
 	if changed {
 		p.wakeUp()
@@ -161,9 +164,7 @@ func (p *Publisher) PublishChanges(ctx context.Context) error {
 	if !p.isComplete() {
 		return nil
 	}
-	if listed := p.namespacesListed(); listed != p.namespaces {
-		p.namespaces, p.due = listed, true
-	}
+	p.dueForList()
 	err := p.publish(ctx, &p.due)
 	if err != nil && ctx.Err() == nil {
 		p.restore(ctx, err)
@@ -177,10 +178,17 @@ func (p *Publisher) isComplete() bool {
 	return p.complete
 }
 
-func (p *Publisher) namespacesListed() bool {
+// dueForList has the list of everything published when it would have another set of kinds, or
+// name all namespaces for the first time.
+func (p *Publisher) dueForList() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.cache.NamespacesListed()
+	if listed := p.cache.NamespacesListed(); listed != p.namespaces {
+		p.namespaces, p.due = listed, true
+	}
+	if !p.cache.SameKinds(p.kinds) {
+		p.kinds, p.due = p.cache.Kinds(), true
+	}
 }
 
 // publish publishes all changes, and the list if it is due. The list follows everything

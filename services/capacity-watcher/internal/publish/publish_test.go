@@ -3,6 +3,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,6 +114,32 @@ func TestIncompleteCache(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, values(t, b)); diff != "" {
 		t.Errorf("stream (-want +got):\n%s", diff)
+	}
+}
+
+// TestKindsAreListed: the list is published again when the cluster serves other kinds.
+func TestKindsAreListed(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	p, synced := publisher(t, b, publish.History{}, 7)
+	last := func() *event.CapacitySynced {
+		t.Helper()
+		await(t, synced)
+		all := values(t, b)
+		list, ok := all[len(all)-1].(*event.CapacitySynced)
+		if !ok {
+			t.Fatalf("the last value is %T", all[len(all)-1])
+		}
+		return list
+	}
+	p.Apply(func(c *observed.Cache) { c.SetKinds([]workload.ObjectKind{"v1 Pod"}) })
+	p.Complete()
+	if got := last().Kinds; !slices.Equal(got, []workload.ObjectKind{"v1 Pod"}) {
+		t.Errorf("the first list has the kinds %v", got)
+	}
+	p.Apply(func(c *observed.Cache) { c.SetKinds([]workload.ObjectKind{"kubeflow.org/v1 PyTorchJob", "v1 Pod"}) })
+	if got := last().Kinds; !slices.Equal(got, []workload.ObjectKind{"kubeflow.org/v1 PyTorchJob", "v1 Pod"}) {
+		t.Errorf("after a kind was installed the list has the kinds %v", got)
 	}
 }
 

@@ -2,8 +2,8 @@
 //
 // It has watches of nodes; of pods of workloads in any phase, ended ones included; of other
 // pods while they are bound and have not ended, which the API server filters; and of the
-// metadata of pods' controllers and of namespaces. None of them keeps the objects. The
-// package is not for interpreting or publishing them.
+// metadata of pods' controllers and of namespaces. None of them keeps the objects. It also
+// reads which kinds the API server serves. The package is not for interpreting or publishing them.
 package watch
 
 import (
@@ -56,24 +56,29 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 	core := o.Client.CoreV1().RESTClient()
 	var running sync.WaitGroup
 	var missing atomic.Int32 // lists of the first round
-	start := func(resource, labels, fields string, kind any, into func(listed func()) cache.ReflectorStore) {
+	first := func() (done func()) {
 		missing.Add(1)
-		store := into(sync.OnceFunc(func() {
+		return sync.OnceFunc(func() {
 			if missing.Add(-1) == 0 {
 				listed()
 			}
-		}))
+		})
+	}
+	start := func(resource, labels, fields string, kind any, into func(listed func()) cache.ReflectorStore) {
+		store := into(first())
 		running.Add(1)
 		go func() {
 			defer running.Done()
 			v.reflect(ctx, core, resource, labels, fields, kind, store)
 		}()
 	}
-	missing.Add(1) // until all have started
+	allStarted := first()
 	start("nodes", o.NodeSelector, "", &corev1.Node{}, v.nodes)
 	// Each pod is in exactly one of these two; one of another Muster in the second.
 	start("pods", kube.ClusterLabel+"="+o.Cluster, "", &corev1.Pod{}, v.members)
 	start("pods", kube.ClusterLabel+"!="+o.Cluster, usesNode, &corev1.Pod{}, v.unmanaged)
+	kindsRead := first()
+	running.Go(func() { v.watchKinds(ctx, o.Client.Discovery(), kindsRead) })
 	// The first list does not wait for owners: until one is recorded, its chain is open.
 	for _, resource := range owners {
 		running.Go(func() { v.reflectMetadata(ctx, resource, v.ownersOf()) })
@@ -94,9 +99,7 @@ func Run(ctx context.Context, o Options, target Target, listed func()) {
 		}
 		v.reflectMetadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), v.namespaces())
 	})
-	if missing.Add(-1) == 0 {
-		listed()
-	}
+	allStarted()
 	running.Wait()
 }
 
