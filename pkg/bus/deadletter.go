@@ -97,25 +97,46 @@ type DeadLetter struct {
 	Message  string    `json:"message"`
 }
 
-// DeadLetters returns the stored dead letters, the oldest
-// first.
+// DeadLetters returns the stored dead letters, the oldest first.
 func (b *Bus) DeadLetters(ctx context.Context) ([]DeadLetter, error) {
+	all := []DeadLetter{}
+	err := b.eachDeadLetter(ctx, func(d DeadLetter) { all = append(all, d) })
+	return all, err
+}
+
+// LastDeadLetters returns the last dead letters, at most that many, the oldest first, and how
+// many older ones there are. Each is handed to trim first, which may shorten it.
+func (b *Bus) LastDeadLetters(ctx context.Context, most int, trim func(*DeadLetter)) (last []DeadLetter, older int, err error) {
+	last = []DeadLetter{}
+	err = b.eachDeadLetter(ctx, func(d DeadLetter) {
+		trim(&d)
+		if last = append(last, d); len(last) == 2*most {
+			older += most
+			last = append(last[:0], last[most:]...)
+		}
+	})
+	if more := len(last) - most; more > 0 {
+		older, last = older+more, last[more:]
+	}
+	return last, older, err
+}
+
+func (b *Bus) eachDeadLetter(ctx context.Context, each func(DeadLetter)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	following, err := b.Replay(ctx, DeadStream, event.DeadFilter)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all := []DeadLetter{}
 	err = drain(ctx, following, func(d Delivery) {
 		stored, _ := time.Parse(time.RFC3339Nano, d.Headers.Get(deadStoredHeader))
-		all = append(all, DeadLetter{
+		each(DeadLetter{
 			Subject: d.Headers.Get(deadSubjectHeader), Sequence: d.Sequence, At: d.Stored, Stored: stored,
 			Reason: d.Headers.Get(deadReasonHeader), Message: string(d.Data),
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read stream %s: %w", DeadStream, err)
+		return fmt.Errorf("read stream %s: %w", DeadStream, err)
 	}
-	return all, nil
+	return nil
 }

@@ -145,6 +145,30 @@ func TestDeadLettersAreKept(t *testing.T) {
 	}
 }
 
+// TestTheLastDeadLetters: the newest of them, the oldest first, and how many are older.
+func TestTheLastDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := bustest.Connect(t)
+	const all = 11
+	for i := range all {
+		d := bus.Delivery{Subject: event.SubmitSubject("q"), Data: []byte{byte('a' + i)}, Sequence: uint64(i + 1)}
+		if err := b.StoreDeadLetter(t.Context(), d, "no reader wants it"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, most := range []int{1, 4, 5, 10, all, all + 1} {
+		last, older, err := b.LastDeadLetters(t.Context(), most, func(d *bus.DeadLetter) { d.Message += "!" })
+		got := ""
+		for _, d := range last {
+			got += d.Message
+		}
+		want := strings.Join(strings.Split("abcdefghijk", "")[max(0, all-most):], "!") + "!"
+		if err != nil || got != want || older != max(0, all-most) {
+			t.Errorf("of the last %d there are %q and %d older ones, %v; want %q", most, got, older, err, want)
+		}
+	}
+}
+
 // TestAFullQueueRefuses: nothing is dropped, and other queues are not full.
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()

@@ -114,6 +114,8 @@ func TestExplainTellsATenantOfItsOwnOnly(t *testing.T) {
 		{http.MethodGet, "/v1/queues", "", http.StatusOK},
 		{http.MethodPost, "/v1/queues/none/workloads", stack.RayCluster("x", 1, 0), http.StatusNotFound},
 		{http.MethodGet, "/v1/queues/none", "", http.StatusNotFound},
+		{http.MethodGet, "/v1/events?since=2020-01-01T00:00:00Z&follow=false", "", http.StatusOK},
+		{http.MethodGet, "/v1/dead-letters", "", http.StatusForbidden},
 		{http.MethodGet, "/v1/workloads?name=%00", "", http.StatusBadRequest},
 	} {
 		t.Run(each.method+" "+each.path, func(t *testing.T) {

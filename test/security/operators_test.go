@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
@@ -90,6 +93,15 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build muster: %v: %s", err, output)
 	}
+	b, err := bus.Connect(t.Context(), bus.Options{URL: c.NATSURL, Name: "test", Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	unread := bus.Delivery{Subject: event.SubmitSubject("mine"), Data: []byte("password=letmein!!")}
+	if err := b.StoreDeadLetter(t.Context(), unread, "nothing to be read"); err != nil {
+		t.Fatal(err)
+	}
 	labelled := strings.Replace(stack.RayCluster("huge", 1, 100), `"name":"huge"`, `"labels":{"team":"vision"},"name":"huge"`, 1)
 	for _, step := range []struct {
 		who, input, command string
@@ -152,7 +164,11 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"olga", "", "whatif --move second=nowhere", 1, "does not wait"},
 		{"olga", "", "whatif --move second=nowhere", 1, "does not wait"},
 		{"bob", "", "events", 2, "--since 1h for the past or --follow"},
-		{"olga", "", "get dead-letters", 2, "not served over HTTP"},
+		{"bob", "", "events --since 1h", 0, "raycluster/third"},
+		{"bob", "", "events --since 1h --queue both --workload third", 2, "or neither"},
+		{"olga", "", "get dead-letters", 0, "nothing to be read"},
+		{"olga", "", "get dead-letters -o json", 0, "\"bytes\": 18"},
+		{"bob", "", "get dead-letters", 1, "is no operator"},
 		{"stranger", "", "get workloads", 1, "unknown caller"},
 	} {
 		muster := exec.CommandContext(t.Context(), program, strings.Fields(step.command)...)

@@ -119,6 +119,8 @@ func intake() User {
 		works(bus.SubmitStream, event.SubmitSubject("*"), event.SubmitSubjectAs("*", "*")), makesRoom(bus.SubmitStream), makesStreams(),
 		// The Kubernetes controller writes the state of workloads back.
 		follows(bus.EventsStream, event.EventsSubject("*", "*")), follows(bus.CapacityStream, event.GangSubject("*", "*")),
+		// The HTTP API lists dead letters to operators.
+		follows(bus.DeadStream, event.DeadFilter),
 	)}
 }
 

@@ -145,6 +145,10 @@ func operatorOperations() []Operation {
 			Status: http.StatusOK, Answer: &query.DecisionsAnswer{}, Refusals: []int{http.StatusForbidden, http.StatusTooManyRequests},
 		},
 		{
+			ID: "listDeadLetters", Method: http.MethodGet, Path: "/v1/dead-letters", Summary: "List messages that could not be processed, with the reason and without their content", Operators: true,
+			Status: http.StatusOK, Answer: &DeadLetters{}, Refusals: []int{http.StatusForbidden, http.StatusTooManyRequests},
+		},
+		{
 			ID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Show the state of Muster's own parts, and what needs attention", Operators: true,
 			Status: http.StatusOK, Answer: &query.StatusAnswer{}, Refusals: []int{http.StatusForbidden},
 		},

@@ -112,6 +112,11 @@ func queueOperations() []Operation {
 			Parameters: spanParameters("the last event of each workload"),
 			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
+		{
+			ID: "followAll", Method: http.MethodGet, Path: "/v1/events", Summary: "Stream the events of all workloads that the caller may see",
+			Parameters: spanParameters("the last event of each workload"),
+			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{},
+		},
 	}
 }
 

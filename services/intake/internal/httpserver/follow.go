@@ -163,6 +163,31 @@ func (s *Server) followQueue(w http.ResponseWriter, r *http.Request, caller stri
 	})
 }
 
+// followAll streams the events of all workloads that the caller may see.
+func (s *Server) followAll(w http.ResponseWriter, r *http.Request, caller string) error {
+	asked, err := spanOf(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.rights(r.Context()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	following, ends, err := s.events(ctx, asked, event.EventsSubject("*", "*"))
+	if err != nil {
+		return err
+	}
+	return s.send(w, r, stream{
+		deliveries: following.C, ends: ends,
+		shown: func(p event.Payload) bool {
+			changed, is := p.(*event.WorkloadChanged)
+			return is && s.may(s.presentRights(ctx), caller, changed.Queue, changed.Namespace)
+		},
+		last: func(event.Payload) bool { return false },
+	})
+}
+
 // presentRights returns the queues for an event of a stream, which may be open for longer
 // than its caller has the right. While queue-manager does not answer, they are the last known.
 func (s *Server) presentRights(ctx context.Context) map[string]query.Queue {

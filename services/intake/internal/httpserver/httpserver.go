@@ -36,7 +36,9 @@ import (
 
 // Options are the dependencies and limits of a Server.
 type Options struct {
-	Bus      *bus.Bus
+	Bus *bus.Bus
+	// Dead has the dead letters; nil for those of the Bus.
+	Dead     deadLetters
 	Queries  *query.Client
 	Operator ray.Operator
 	// Identify returns the caller's name and until when its request may last, or an error if
@@ -48,6 +50,11 @@ type Options struct {
 	Budget *budget.Budget
 	Limits Limits
 	Logger *zap.Logger
+}
+
+// deadLetters is the part of bus.Bus that lists dead letters.
+type deadLetters interface {
+	LastDeadLetters(ctx context.Context, most int, trim func(*bus.DeadLetter)) (last []bus.DeadLetter, older int, err error)
 }
 
 // Server answers requests.
@@ -70,12 +77,15 @@ const (
 
 // New returns the handler of all paths.
 func New(o Options) http.Handler {
+	if o.Dead == nil {
+		o.Dead = o.Bus
+	}
 	s := &Server{Options: o, requests: ofEach(o.Limits.Requests), streams: ofEach(o.Limits.Streams)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", s.openAPI)
 	handlers := map[string]handler{
 		"submit": s.submit, "list": s.list, "describe": s.describe, "manifest": s.manifest, "explain": s.explain, "follow": s.follow, "cancel": s.cancel,
-		"caller": s.caller, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage, "activity": s.activity, "whatIf": s.whatIf, "listDecisions": s.listDecisions,
+		"caller": s.caller, "listDeadLetters": s.listDeadLetters, "followAll": s.followAll, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage, "activity": s.activity, "whatIf": s.whatIf, "listDecisions": s.listDecisions,
 		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
 		"listNodes": s.listNodes, "demand": s.demand, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
@@ -87,7 +97,7 @@ func New(o Options) http.Handler {
 		if operation.Operators {
 			handle = s.forOperators(handle)
 		}
-		if operation.ID == "follow" || operation.ID == "followQueue" {
+		if operation.Stream {
 			handle = s.limited(s.streams, "streams of events", handle)
 		} else {
 			handle = s.limited(s.requests, "requests", s.timed(handle))
@@ -101,9 +111,9 @@ func New(o Options) http.Handler {
 	return mux
 }
 
-// reports are the operations of which queue-manager makes one at a time.
+// reports are the operations that cost much: each caller may have one of them under way.
 func reports() map[string]string {
-	return map[string]string{"usage": "reports of usage", "activity": "reports of activity", "whatIf": "what-ifs", "listDecisions": "lists of decisions"}
+	return map[string]string{"usage": "reports of usage", "activity": "reports of activity", "whatIf": "what-ifs", "listDecisions": "lists of decisions", "listDeadLetters": "lists of dead letters"}
 }
 
 // handler answers an authenticated caller. Its error becomes a Problem.

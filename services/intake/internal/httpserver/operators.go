@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/httpapi"
@@ -56,6 +57,24 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request, _ string) err
 	}
 	if answer.Nodes == nil {
 		answer.Nodes = []query.Node{}
+	}
+	write(w, http.StatusOK, answer)
+	return nil
+}
+
+// listDeadLetters lists messages that could not be processed. The content of a submission may
+// have secrets, and is left out.
+func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	sizes := map[uint64]int{}
+	dead, older, err := s.Dead.LastDeadLetters(ctx, httpapi.MostDeadLetters, func(d *bus.DeadLetter) { sizes[d.Sequence], d.Message = len(d.Message), "" })
+	if err != nil {
+		return err
+	}
+	answer := httpapi.DeadLetters{DeadLetters: make([]httpapi.DeadLetter, len(dead)), Older: older}
+	for i, d := range dead {
+		answer.DeadLetters[i] = httpapi.DeadLetter{Subject: d.Subject, Sequence: d.Sequence, At: d.At, Stored: d.Stored, Reason: d.Reason, Bytes: sizes[d.Sequence]}
 	}
 	write(w, http.StatusOK, answer)
 	return nil

@@ -159,6 +159,20 @@ func TestOnlyOperators(t *testing.T) {
 	}
 }
 
+// TestDeadLettersHaveNoContent: it may have secrets of a submitter.
+func TestDeadLettersHaveNoContent(t *testing.T) {
+	t.Parallel()
+	_, body := newWorld(t, DefaultLimits()).ask(t, "olga", http.MethodGet, "/v1/dead-letters", "")
+	var got httpapi.DeadLetters
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	want := httpapi.DeadLetters{DeadLetters: []httpapi.DeadLetter{{Subject: "muster.submit.b", Sequence: 7, Reason: "no manifest", Bytes: 16}}, Older: httpapi.MostDeadLetters}
+	if diff := cmp.Diff(want, got); diff != "" || strings.Contains(body, "letmein") {
+		t.Errorf("%s (-want +got):\n%s", body, diff)
+	}
+}
+
 // TestTheNamesOfOtherQueuesStayHidden: a tenant gets the answer of a queue that does not
 // exist.
 func TestTheNamesOfOtherQueuesStayHidden(t *testing.T) {

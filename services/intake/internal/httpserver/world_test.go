@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/httpapi"
@@ -141,7 +142,7 @@ func newWorld(t *testing.T, limits Limits) *world {
 	t.Helper()
 	m := &manager{}
 	server := httptest.NewServer(New(Options{
-		Queries: query.NewClientOver(m), Operator: ray.Shipped(), Operators: []string{"olga"}, Budget: budget.New(budget.Default()),
+		Dead: dead{}, Queries: query.NewClientOver(m), Operator: ray.Shipped(), Operators: []string{"olga"}, Budget: budget.New(budget.Default()),
 		Identify: func(r *http.Request) (string, time.Time, error) {
 			if name := r.Header.Get("Authorization"); name != "" {
 				return name, time.Time{}, nil
@@ -152,6 +153,15 @@ func newWorld(t *testing.T, limits Limits) *world {
 	}))
 	t.Cleanup(server.Close)
 	return &world{m, server.URL}
+}
+
+// dead has one dead letter, and more that are older.
+type dead struct{}
+
+func (dead) LastDeadLetters(_ context.Context, most int, trim func(*bus.DeadLetter)) ([]bus.DeadLetter, int, error) {
+	d := bus.DeadLetter{Subject: "muster.submit.b", Sequence: 7, Reason: "no manifest", Message: "password=letmein"}
+	trim(&d)
+	return []bus.DeadLetter{d}, most, nil
 }
 
 // ask sends a request of a caller and returns the answer with its body.

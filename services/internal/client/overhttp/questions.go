@@ -130,6 +130,13 @@ func (c *Client) Caller(ctx context.Context) (httpapi.Caller, error) {
 	return caller, err
 }
 
+// DeadLetters returns the last messages that could not be processed.
+func (c *Client) DeadLetters(ctx context.Context) (httpapi.DeadLetters, error) {
+	var answer httpapi.DeadLetters
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/dead-letters"}, &answer)
+	return answer, err
+}
+
 // Describe returns a workload with its history.
 func (c *Client) Describe(ctx context.Context, id workload.ID) (httpapi.Description, error) {
 	var one httpapi.Description

@@ -76,6 +76,11 @@ func (c *Client) QueueEvents(ctx context.Context, queue string, from From, handl
 	return c.stream(ctx, "/v1/queues/"+url.PathEscape(queue)+"/events", from, handle)
 }
 
+// Events hands the events of all workloads that the caller may see to handle, as QueueEvents.
+func (c *Client) Events(ctx context.Context, from From, handle func(Event) error) error {
+	return c.stream(ctx, "/v1/events", from, handle)
+}
+
 // WorkloadEvents hands the present state of a workload, unless there is a time to begin with,
 // and then its events to handle, until the workload has ended, ctx ends, handle fails, or the
 // connection is lost.

@@ -39,8 +39,9 @@ func eventsCommand(s *server) *cobra.Command {
 CloudEvents unchanged: one per line, or one per document. --since takes a time of
 RFC 3339, a date of UTC, or how long ago it is, such as 24h or 7d.
 
-Over HTTP the command shows the events of one workload or queue: those since a time,
-or with --follow the last and the following ones. -o json and -o yaml show their data.`,
+Over HTTP the command shows the events of the workloads that you may see: those since a
+time, or with --follow the last and the following ones. -o json and -o yaml show their
+data.`,
 		Example: `  muster events --follow
   muster events --since 1h
   muster events --workload glue -o json

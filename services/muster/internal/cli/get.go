@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -99,8 +100,9 @@ tolerations and topology, too.`,
 			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that could not be processed, with the reason",
 			Long: `List messages that could not be processed, with the reason, the oldest first. NATS
 keeps them for 30 days, 64 MiB at most, and they block no other message; -o json
-shows them in full. Messages that NATS refuses to keep are in the table undelivered of
-queue-manager's database instead.`,
+shows them in full. Over HTTP operators see the last 1,000, without their content.
+Messages that NATS refuses to keep are in the table undelivered of queue-manager's
+database instead.`,
 			Args: program.Args(0, 0, "no argument"), RunE: o.deadLetters,
 		})
 	return cmd
@@ -197,6 +199,20 @@ func (o *getOptions) applied(cmd *cobra.Command, _ []string) error {
 }
 
 func (o *getOptions) deadLetters(cmd *cobra.Command, _ []string) error {
+	if web, err := o.server.overHTTP(); err != nil {
+		return err
+	} else if web != nil {
+		return answered(cmd.Context(), func(ctx context.Context) error {
+			dead, err := web.DeadLetters(ctx)
+			if err != nil {
+				return err
+			}
+			if dead.Older > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d older ones are left out; --nats-url lists all.\n", dead.Older)
+			}
+			return o.print(cmd, dead.DeadLetters, func() output.Table { return output.DeadLettersOverHTTP(dead.DeadLetters, time.Now()) })
+		})
+	}
 	b, err := o.server.connect(cmd.Context())
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
-	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
 	"muster.dev/muster/services/internal/client/overhttp"
 )
@@ -53,7 +52,7 @@ func (o *getOptions) watchBus(ctx context.Context, selected picked, show func(fo
 	return nil
 }
 
-// watchWeb reads the stream of a queue or a workload.
+// watchWeb reads the stream of a workload, of a queue, or of all that the caller may see.
 func watchWeb(ctx context.Context, web *overhttp.Client, selected picked, show func(follow.Step) error) error {
 	handle := func(e overhttp.Event) error {
 		step, err := e.Step()
@@ -68,5 +67,5 @@ func watchWeb(ctx context.Context, web *overhttp.Client, selected picked, show f
 	case selected.queue != "":
 		return web.QueueEvents(ctx, selected.queue, overhttp.From{}, handle)
 	}
-	return exit.Usagef("over HTTP --watch is for one queue or workload: want --queue, or a name")
+	return web.Events(ctx, overhttp.From{}, handle)
 }

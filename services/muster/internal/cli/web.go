@@ -93,11 +93,14 @@ func (o *submitOptions) followWeb(ctx context.Context, web *overhttp.Client, w *
 	return w.until(ctx, web.Follow(ctx, known))
 }
 
-// overWeb prints the events of a workload or a queue since a time, or the last and the
+// overWeb prints the events of a workload, a queue or all workloads since a time, or the last and the
 // following ones, until the workload or the user ends it.
 func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, since time.Time, out io.Writer) error {
-	if !o.follow && !o.fresh && since.IsZero() || (o.workload == "") == (o.queue == "") {
-		return exit.Usagef("over HTTP there are the events of one workload or queue: want --workload or --queue, and --since 1h for the past or --follow for what comes")
+	switch {
+	case !o.follow && !o.fresh && since.IsZero():
+		return exit.Usagef("over HTTP events begin at a time: want --since 1h for the past or --follow for what comes")
+	case o.workload != "" && o.queue != "":
+		return exit.Usagef("over HTTP there are the events of all workloads, of one or of a queue: want --workload or --queue, or neither")
 	}
 	from := overhttp.From{Since: since, Past: !o.follow && !o.fresh}
 	show := func(e overhttp.Event) error {
@@ -114,9 +117,12 @@ func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, since
 		return printStep(step, out)
 	}
 	err := error(nil)
-	if o.queue != "" {
+	switch {
+	case o.queue != "":
 		err = web.QueueEvents(ctx, o.queue, from, show)
-	} else {
+	case o.workload == "":
+		err = web.Events(ctx, from, show)
+	default:
 		var record workload.Record
 		err = answered(ctx, func(ctx context.Context) (err error) {
 			record, err = findWorkload(ctx, query.NewClientOver(web), o.workload, o.namespace)

@@ -55,7 +55,7 @@ func api(t *testing.T, cancelled chan string) string {
 			PriorityClasses: []quota.PriorityClass{{Name: "urgent"}},
 		})
 	})
-	mux.HandleFunc("GET /v1/queues/q/events", func(w http.ResponseWriter, r *http.Request) {
+	events := func(w http.ResponseWriter, r *http.Request) {
 		if since := r.URL.Query().Get("since"); since != "" {
 			if r.URL.Query().Get("follow") != "false" {
 				t.Errorf("asked is %s, want what is past alone", r.URL)
@@ -76,6 +76,11 @@ func api(t *testing.T, cancelled chan string) string {
 			}
 			fmt.Fprintf(w, "event: dev.muster.workload.changed.v1\ndata: %s\n\n", data)
 		}
+	}
+	mux.HandleFunc("GET /v1/queues/q/events", events)
+	mux.HandleFunc("GET /v1/events", events)
+	mux.HandleFunc("GET /v1/dead-letters", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, httpapi.DeadLetters{DeadLetters: []httpapi.DeadLetter{{Subject: "muster.submit.q", Sequence: 7, At: time.Now(), Reason: "no manifest", Bytes: 16}}, Older: 2})
 	})
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) == 1 {
@@ -106,6 +111,10 @@ func TestAgainstAServer(t *testing.T) {
 		"eta -n nope":               {exit.OK, "", "No waiting workloads found in namespace nope.\n"},
 		"get wl -q q -n team --watch": {exit.OK, header + row("again", "succeeded") + row("again", "running") + row("first", "queued") + row("second", "queued") +
 			row("first", "cancelled"), ""},
+		"get wl -n team --watch": {exit.OK, header + row("again", "succeeded") + row("again", "running") + row("first", "queued") + row("second", "queued") +
+			row("first", "cancelled"), ""},
+		"get dead-letters": {exit.OK, "NUMBER   SUBJECT           GIVEN UP   SIZE   REASON\n7        muster.submit.q   0s         16     no manifest\n",
+			"2 older ones are left out; --nats-url lists all.\n"},
 		"get wl -q q -n team -w --phase queued": {exit.OK, header + row("first", "queued") + row("second", "queued") + row("first", "cancelled"), ""},
 		"status -o name":                        {exit.Usage, "", "muster: -o name: this command shows no objects with names; want text, wide, json, yaml or jsonpath=EXPRESSION\nSee `muster status --help`.\n"},
 		"__complete get wl --phase queued,ru":   {exit.OK, "queued,running", ""},
