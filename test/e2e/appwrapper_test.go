@@ -129,12 +129,11 @@ func TestAnAppWrapperOfAKindThatIsNotServedWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=12", "memory=32Gi", "nvidia.com/gpu=1")
-	group := strings.ReplaceAll(w.Namespace, "-", "") + ".example.org"
-	strange := "apiVersion: " + group + "/v1\nkind: Strange\nmetadata: {name: strange}\nspec: {}\n"
+	strange := "apiVersion: scheduling.volcano.sh/v9\nkind: PodGroup\nmetadata: {name: strange}\nspec: {}\n"
 	objects := append(stack.Beside("unserved"), stack.RayCluster("unserved", 1, 1), strange)
 	id := w.submit(stack.AppWrapper(w.Namespace, "unserved", objects...))
 	never := w.waits(id, workload.ReasonNeverFits)
-	if want := "no cluster that may take it serves the kind Strange of " + group + "/v1"; !strings.Contains(never.Message, want) {
+	if want := "no cluster serves the kind PodGroup of scheduling.volcano.sh/v9"; !strings.Contains(never.Message, want) {
 		t.Errorf("the reason is %q, want %q", never.Message, want)
 	}
 	next := w.submit(stack.RayCluster("next", 1, 1))
@@ -144,21 +143,8 @@ func TestAnAppWrapperOfAKindThatIsNotServedWaits(t *testing.T) {
 	}
 	w.cancel(next)
 	w.released(next)
-	w.kubectl(`apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: stranges.`+group+`}
-spec:
-  group: `+group+`
-  names: {kind: Strange, plural: stranges, singular: strange}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`, "create", "-f", "-")
+	w.define("scheduling.volcano.sh", "v9", "podgroups", "PodGroup")
 	w.reaches(id, workload.Running)
-	w.kubectl("", "get", "stranges."+group, "strange")
 }
 
 // RayClusters in an AppWrapper change their sizes as those that stand alone: the

@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,7 +59,7 @@ func walkWrapped(w *world) {
 		{"scheduling.x-k8s.io", "podgroups", "PodGroup"}, {"scheduling.volcano.sh", "podgroups", "PodGroup"},
 		{"jobset.x-k8s.io", "jobsets", "JobSet"}, {"kubeflow.org", "pytorchjobs", "PyTorchJob"}, {"batch.volcano.sh", "jobs", "Job"},
 	} {
-		w.define(kind[0], kind[1], kind[2])
+		w.define(kind[0], "v1", kind[1], kind[2])
 	}
 	const template = `{metadata: {labels: {app: wrapped}}, spec: {restartPolicy: RESTART, containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}}`
 	always, never := strings.ReplaceAll(template, "RESTART", "Always"), strings.ReplaceAll(template, "RESTART", "Never")
@@ -81,8 +82,8 @@ func walkWrapped(w *world) {
 	w.nothingOf(id)
 }
 
-// define makes a kind with no rules of its own.
-func (w *world) define(group, plural, kind string) {
+// define makes a kind with no rules of its own, or another version of one that a test has made.
+func (w *world) define(group, version, plural, kind string) {
 	w.t.Helper()
 	definitions := w.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	definition := &unstructured.Unstructured{}
@@ -95,15 +96,31 @@ spec:
   scope: Namespaced
   names: {kind: %s, listKind: %sList, plural: %s, singular: %s}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`, plural, group, group, kind, kind, plural, strings.ToLower(kind)), &definition.Object); err != nil {
+  - {name: %s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`, plural, group, group, kind, kind, plural, strings.ToLower(kind), version), &definition.Object); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := definitions.Create(w.ctx, definition, metav1.CreateOptions{}); err != nil {
+	_, err := definitions.Create(w.ctx, definition, metav1.CreateOptions{})
+	for apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		var known *unstructured.Unstructured
+		if known, err = definitions.Get(w.ctx, definition.GetName(), metav1.GetOptions{}); err != nil {
+			break
+		}
+		versions, _, _ := unstructured.NestedSlice(known.Object, "spec", "versions")
+		added, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		if slices.ContainsFunc(versions, func(v any) bool { return v.(map[string]any)["name"] == version }) {
+			break
+		}
+		added[0].(map[string]any)["storage"] = false
+		if err = unstructured.SetNestedSlice(known.Object, append(versions, added...), "spec", "versions"); err == nil {
+			_, err = definitions.Update(w.ctx, known, metav1.UpdateOptions{})
+		}
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.until(plural+"."+group+" is served", func() bool {
-		found, err := w.Kube.Discovery().ServerResourcesForGroupVersion(group + "/v1")
+		found, err := w.Kube.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
 		return err == nil && slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == plural })
 	})
 }

@@ -12,25 +12,23 @@ import (
 // kept for it, so nothing is tried of those behind it. That one of them never fits is looked at
 // nevertheless: its submitter need not wait to learn it.
 
-// never returns why no member of the class ever fits, with what it waits for; empty when they
+// never returns why no member of the class ever fits, with what it waits for; nil when they
 // may. The answer is kept until recheckBehind.
-func (s *State) never(class *equivalenceClass) string {
+func (s *State) never(class *equivalenceClass) *workload.Reason {
 	if class.neverKnown {
 		return class.never
 	}
-	class.never, class.neverKnown = "", true
 	w := class.first()
-	why := s.noKind(w)
-	if why != nil {
-		class.never = why.Message
+	class.never, class.neverKnown = s.noKind(w), true
+	if class.never != nil {
 		return class.never
 	}
 	switch lacks, never := s.neverFits(w); {
 	case !never:
 	case lacks == "":
-		class.never = "its queue could not have so much if nothing were in use; it waits until the quota is raised"
+		class.never = &workload.Reason{Message: "its queue could not have so much if nothing were in use; it waits until the quota is raised"}
 	default:
-		class.never = lacks + "; it waits until a node is added or changed"
+		class.never = &workload.Reason{Message: lacks + "; it waits until a node is added or changed"}
 	}
 	return class.never
 }
@@ -53,10 +51,24 @@ func (s *State) reasonBehind(w *Waiting) *workload.Reason {
 		why.Message = fmt.Sprintf("%s, the head of queue %q (%s), has waited for quota for more than %s, so no workload may pass it",
 			nameFor(w.Workload, head.Workload), w.queue.name, w.queue.strategy(), head.patienceEnd().Sub(head.Since))
 	}
-	if never := s.never(w.class); never != "" {
-		why.Kind, why.Message = workload.ReasonNeverFits, never+". Now: "+why.Message
+	if never := s.never(w.class); never != nil {
+		why.Kind, why.Kinds, why.Message = workload.ReasonNeverFits, never.Kinds, never.Message+". Now: "+why.Message
 	}
 	return why
+}
+
+// NeverFit counts the waiting workloads with the reason ReasonNeverFits. It looks at all
+// classes.
+func (s *State) NeverFit() int {
+	count := 0
+	for _, q := range s.sorted {
+		for _, class := range q.all.list {
+			if class.reason != nil && class.atOpen < 0 && class.reason.Kind == workload.ReasonNeverFits || s.isBehind(class.members[class.Len()-1]) && s.never(class) != nil {
+				count += class.Len()
+			}
+		}
+	}
+	return count
 }
 
 // recheckBehind has the reasons of those reported again that are behind a head and never fit
@@ -73,7 +85,7 @@ func (d *decision) recheckBehind() {
 			if !s.isBehind(class.members[len(class.members)-1]) {
 				continue
 			}
-			is := s.never(class) != ""
+			is := s.never(class) != nil
 			if class.compared && is == class.comparedAs {
 				continue
 			}

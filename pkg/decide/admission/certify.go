@@ -73,8 +73,8 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 	if why := s.notSelected(w); why != "" {
 		return nil, why
 	}
-	if why := s.servedNowhere(w); why != "" {
-		return nil, why
+	if why := s.noKind(w); why != nil {
+		return nil, why.Message
 	}
 	if len(clusters) == 0 {
 		return nil, "no cluster has reported a node"

@@ -43,7 +43,7 @@ type equivalenceClass struct {
 
 	// What follows is about a class behind a head; see behind.go.
 
-	never      string // why no member ever fits; empty when they may
+	never      *workload.Reason // why no member ever fits; nil when they may
 	neverKnown bool
 	// compared: the reported reasons of all members have been compared with comparedAs, which
 	// is whether they never fit.

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -46,9 +45,6 @@ func (d *decision) wordNever(w *Waiting, why *workload.Reason) *workload.Reason 
 // neverFits reports whether no change of what runs could admit a waiting workload, and what
 // the nodes lack; "" when quota alone forbids it.
 func (s *State) neverFits(w *Waiting) (lacks string, never bool) {
-	if lacks = s.servedNowhere(w); lacks != "" {
-		return lacks, true
-	}
 	if s.shutOut(w) {
 		return "", false
 	}
@@ -84,39 +80,39 @@ func (s *State) neverFits(w *Waiting) (lacks string, never bool) {
 	return lacks, true
 }
 
-// servedNowhere says which kinds lack in the clusters that may otherwise take the workload;
-// empty where one of them may serve all, or when there is none yet.
-func (s *State) servedNowhere(w *Waiting) string {
+// noKind is the reason of a workload of whose kinds one lacks in each cluster that may
+// otherwise take it; nil where a cluster may serve all, or when there is none yet.
+func (s *State) noKind(w *Waiting) *workload.Reason {
 	if len(s.served) == 0 || w.Grows {
-		return ""
+		return nil
 	}
-	var lacking []string
+	var lacking []workload.ObjectKind
+	which := "no cluster serves"
 	for _, cluster := range s.candidates(w) {
 		if _, selects := s.selects(w, cluster); !selects || s.fleets[cluster].Len() == 0 ||
 			!s.tree.Takes(cluster, w.queue.name) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) {
+			which = "no cluster that takes the workload serves"
 			continue
 		}
 		kind := s.unserved(w, cluster)
 		if kind == "" {
-			return ""
+			return nil
 		}
-		if text := kind.String(); !slices.Contains(lacking, text) && len(lacking) < mostBarred {
-			lacking = append(lacking, text)
+		if !slices.Contains(lacking, kind) && len(lacking) < mostBarred {
+			lacking = append(lacking, kind)
 		}
 	}
 	if len(lacking) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("no cluster that may take it serves the kind %s", strings.Join(lacking, ", or "))
-}
-
-// noKind is the reason of a workload whose kinds no cluster serves; nil when one may.
-func (s *State) noKind(w *Waiting) *workload.Reason {
-	text := s.servedNowhere(w)
-	if text == "" {
 		return nil
 	}
-	return &workload.Reason{Kind: workload.ReasonNeverFits, Message: text + "; it waits until the definition of the kind is installed"}
+	names := make([]string, len(lacking))
+	for i, kind := range lacking {
+		names[i] = kind.String()
+	}
+	return &workload.Reason{
+		Kind: workload.ReasonNeverFits, Kinds: lacking,
+		Message: which + " the kind " + strings.Join(names, ", or ") + "; it waits until the definition of the kind is installed",
+	}
 }
 
 // lackOf returns what no node of these clusters offers to the pods, in the words of the
@@ -139,20 +135,6 @@ func (s *State) lackOf(flavored *flavoredSignature, clusters []string) *placemen
 // nearer than one that each node lacks.
 func nearerLack(a, b *placement.Lack) bool {
 	return cmp.Or(cmp.Compare(a.Sum, b.Sum), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Most, b.Most)) > 0
-}
-
-// NeverFit counts the waiting workloads with the reason ReasonNeverFits. It looks at all
-// classes.
-func (s *State) NeverFit() int {
-	count := 0
-	for _, q := range s.sorted {
-		for _, class := range q.all.list {
-			if class.reason != nil && class.atOpen < 0 && class.reason.Kind == workload.ReasonNeverFits || s.isBehind(class.members[class.Len()-1]) && s.never(class) != "" {
-				count += class.Len()
-			}
-		}
-	}
-	return count
 }
 
 func (s *State) offerOf(flavored *flavoredSignature, cluster string) offer {

@@ -164,8 +164,8 @@ func TestNeverFitsForQuota(t *testing.T) {
 	}
 }
 
-// A workload behind the head of a strict queue is said to never fit as one that is tried, by
-// its reason and by explain, and no more once a node that is large enough has come, or again
+// A workload behind the head of a strict queue never fits by its reason and by explain, as one
+// that is tried, and no more once a node that is large enough has come, or again
 // when that has gone.
 func TestWhatNeverFitsBehindTheHead(t *testing.T) {
 	t.Parallel()

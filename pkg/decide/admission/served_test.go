@@ -55,7 +55,7 @@ func TestAKindThatNoClusterServes(t *testing.T) {
 				}
 				return
 			}
-			const text = "no cluster that may take it serves the kind PyTorchJob of kubeflow.org/v1; it waits until the definition of the kind is installed"
+			const text = "no cluster serves the kind PyTorchJob of kubeflow.org/v1; it waits until the definition of the kind is installed"
 			if len(plan.Admissions) != 0 || len(plan.Waits) != 1 || plan.Waits[0].Reason.Kind != workload.ReasonNeverFits || plan.Waits[0].Reason.Message != text {
 				t.Fatalf("the plan is %+v, want the reason %q", plan, text)
 			}

@@ -85,6 +85,9 @@ type Reason struct {
 	Shortage *Shortage `json:"shortage,omitempty"`
 	// Quota is set for ReasonQuota, and for ReasonNeverFits where quota lacks.
 	Quota *QuotaShortage `json:"quota,omitempty"`
+	// Kinds are set for ReasonNeverFits where clusters do not serve the kinds of its objects:
+	// of each cluster one.
+	Kinds []ObjectKind `json:"kinds,omitempty"`
 	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
 	Preemption *PreemptionCause `json:"preemption,omitempty"`
 	// Start is set for the head of a queue with a reservation, and for ReasonBehindHead in a

@@ -110,7 +110,7 @@ nothing if a queue among them has workloads, or another object refers to one of 
 // key names one object by kind and name.
 func (o *configureOptions) key(names []string) (kueue.Key, error) {
 	if len(names) != 2 || len(o.files) > 0 {
-		return kueue.Key{}, exit.Usagef("got arguments %q and %d files; want KIND NAME, or -f FILE", names, len(o.files))
+		return kueue.Key{}, exit.Usagef("got arguments %q and %d files; want KIND NAME, or -f FILE; `muster cancel NAME` ends a workload", names, len(o.files))
 	}
 	kind, err := kueue.KindOf(names[0])
 	if err != nil && isWorkloadKind(names[0]) {

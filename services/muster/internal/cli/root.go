@@ -52,6 +52,7 @@ MUSTER_TOKEN or the client certificate identifies.
 ` + exit.Help,
 	})
 	root.Annotations = program.Hint("want `muster get workloads`, `muster get queues` or `muster get nodes`", "list", "ls")
+	maps.Copy(root.Annotations, program.Hint("`muster get workloads NAME --watch` follows a workload, and `muster submit --wait` waits for one", "wait", "watch", "follow"))
 	maps.Copy(root.Annotations, program.Hint("`muster describe workload NAME` prints the kubectl commands for its logs", "log", "logs"))
 	maps.Copy(root.Annotations, program.Hint("`muster describe workload NAME` prints the kubectl commands for its dashboard and for jobs on it", "forward", "port-forward", "dashboard"))
 	server.addFlags(root)

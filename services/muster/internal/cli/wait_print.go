@@ -28,7 +28,7 @@ func (w *waiting) printRecord(r workload.Record) {
 	}
 	w.printLine(line)
 	if r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonNeverFits {
-		w.printLine("warning: it cannot start with the present nodes and quota; cancel it, or submit it again with a request that the nodes and the quota can meet")
+		w.printLine("warning: it cannot start as things are: cancel it, submit it again with a request that can be met, or have an administrator add what is missing")
 	}
 }
 

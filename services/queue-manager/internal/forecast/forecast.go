@@ -167,25 +167,6 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 	return estimates, nil
 }
 
-// snapshotOf is the live state as it is played.
-func snapshotOf(now time.Time, s store.LiveState) estimate.Snapshot {
-	from := estimate.Snapshot{Now: now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage}
-	for _, n := range s.Nodes {
-		if n.Present {
-			from.Nodes = append(from.Nodes, n.Node)
-		}
-	}
-	for _, w := range s.Workloads {
-		if w.Phase == workload.Queued {
-			w.Reason = nil // it is looked at again
-			from.Waiting = append(from.Waiting, w.Record)
-		} else {
-			from.Running = append(from.Running, w.Record)
-		}
-	}
-	return from
-}
-
 // unknown says why a workload that waits for a reason has no start. What never fits, or is
 // held, does not start after those that run.
 func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[workload.ID]string) (why string, behind []string) {
