@@ -289,8 +289,8 @@ func (w *world) nothingShown() {
 // walkShown has a gang show itself to an autoscaler that sees pods only.
 func walkShown(w *world) {
 	w.showsGangs(600, "")
-	w.setPool("--pending")
-	id := w.publish("user-queue", "shown", w.ownNodes(stack.RayCluster("shown", 17, 1)))
+	w.setPool("--pending", "--max", "12") // the nodes of the gang before are still there
+	id := w.publish("user-queue", "shown", w.ownNodes(stack.RayCluster("shown", 18, 1)))
 	w.reaches(id, workload.Running)
 	w.cancel(id)
 	w.reaches(id, workload.Cancelled)
