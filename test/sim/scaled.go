@@ -22,12 +22,17 @@ const firstScaled = 6000
 // firstScaled on.
 func (w *World) scaled() bool { return w.Seed >= firstScaled && w.Seed%2 == 0 }
 
-// scale gives each queue twice the quota of its largest gang, and has it ask for nodes.
+// mostGrown is what a gang may ask for when its owner has made it larger (resize): six workers
+// of four GPUs. With less quota it would wait for ever.
+const mostGrown = 6 * 4
+
+// scale gives each queue twice the quota of its largest gang, at least what one may grow to, and
+// has it ask for nodes.
 func (l *ledger) scale(largest map[string]int64) {
 	l.bounds, l.scaledQuota = map[usageKey]int64{}, map[string]int64{}
 	var queues []string
 	for _, name := range slices.Sorted(maps.Keys(largest)) {
-		nominal := 2 * largest[name]
+		nominal := max(2*largest[name], mostGrown)
 		l.scaledQuota[name] = nominal
 		l.bounds[usageKey{"clusterQueue " + name, "any", "nvidia.com/gpu"}] = nominal
 		queues = append(queues, fmt.Sprintf(`{"name": %q, "queueingStrategy": %q, "quotaCheckStrategy": "IgnoreUndeclared", "admissionChecks": ["nodes"], "resourceGroups": [
