@@ -32,6 +32,9 @@ func (p *pass) show(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	there := map[string]kubernetes.Placeholder{}
+	if err := p.hideUnknown(ctx, all); err != nil {
+		return 0, err
+	}
 	for _, pod := range all {
 		switch {
 		case pod.Workload != p.command.Workload && p.workloads.hasShown(pod):

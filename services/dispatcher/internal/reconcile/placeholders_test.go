@@ -181,3 +181,19 @@ func TestAGangIsShownWhole(t *testing.T) {
 		t.Errorf("shown are %v, want three", got)
 	}
 }
+
+// A gang whose command the stream has lost shows itself no more according to queue-manager: its
+// pods go before the next gang is shown.
+func TestPodsOfALostCommandGoBeforeTheNextGangIsShown(t *testing.T) {
+	t.Parallel()
+	before := play(t)
+	before.Command(showCommand("w", 1))
+	before.lookAt(t, "w")
+	p := playOn(t, before.cluster) // it knows of no command
+	p.SetTruth(func(context.Context, workload.ID) (*workload.Record, error) { return nil, nil })
+	p.Command(showCommand("next", 2))
+	p.lookAt(t, "next")
+	if got := p.shown(); len(got) != 3 || !strings.Contains(got[0], "-next-") {
+		t.Errorf("shown are %v, want those of next alone", got)
+	}
+}

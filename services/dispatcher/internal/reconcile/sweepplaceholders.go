@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 
 	"go.uber.org/zap"
 
@@ -54,4 +55,40 @@ func (s *sweeper) removePlaceholder(ctx context.Context, pod kubernetes.Placehol
 	}
 	s.metrics.orphans.Inc()
 	s.logger.Warn("orphaned placeholder pod removed", zap.String("workload", string(pod.Workload)), zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
+}
+
+// hideUnknown removes the pods of gangs of which there is no command, as when the stream has lost
+// it, and which show themselves no more according to queue-manager. The pods of one that does go
+// when its command comes again. Few of them are looked up at a time: a tenant may make any number.
+func (p *pass) hideUnknown(ctx context.Context, pods []kubernetes.Placeholder) error {
+	if p.truth == nil {
+		return nil
+	}
+	known := map[string]bool{} // by request: whether it is open
+	for _, pod := range pods {
+		key := string(pod.Workload) + " " + pod.Request
+		open, asked := known[key]
+		switch {
+		case pod.Workload == p.command.Workload || p.workloads.hasShown(pod):
+			continue
+		case asked:
+		case len(known) == mostLookups:
+			return nil
+		default:
+			asking, done := context.WithTimeout(ctx, askTimeout)
+			record, err := p.truth(asking, pod.Workload)
+			done()
+			if err != nil {
+				return fmt.Errorf("look up workload %s, which shows itself: %w", pod.Workload, err)
+			}
+			open = record != nil && record.Provisioning != nil && record.Provisioning.Open && record.Provisioning.Name == pod.Request
+			known[key] = open
+		}
+		if !open {
+			if err := deletePlaceholder(ctx, p.cluster, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
