@@ -47,7 +47,7 @@ func TestAGangFailsOverToTheOtherCluster(t *testing.T) {
 	w.runsIn(a, 2, w.Pool)
 
 	w.second.Mend()
-	b := w.submit(stack.RayCluster("b", 1, 2))
+	b := w.submit(stack.Annotated(stack.RayCluster("b", 1, 2), kube.ClustersKey, workload.ClusterNameKey+"="+w.second.Name))
 	w.runsIn(b, 1, w.second.Name)
 	w.runsIn(a, 2, w.Pool)
 	for _, twice := range both.twice() {

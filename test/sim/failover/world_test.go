@@ -28,8 +28,8 @@ const (
 	none bug = ""
 	// notObeyed: no process stops what is not renewed.
 	notObeyed bug = "what is not renewed is not stopped"
-	// frozenClock: a process goes by what it has seen since its start, not by the stored end.
-	frozenClock bug = "the clock is ignored"
+	// slowClock: the clocks of dispatchers run slower than the bound allows.
+	slowClock bug = "the clock is ignored"
 	// staleReturn: a cluster that comes back keeps what it has, and asks on.
 	staleReturn bug = "a cluster that comes back removes nothing"
 	// unmarked: objects are created without the mark, and reported as marked.
@@ -104,14 +104,19 @@ type process struct {
 }
 
 func (p *process) Elapsed() time.Duration {
-	return time.Duration(float64(p.c.w.at-p.began) * p.drift)
+	return time.Duration(float64(p.c.w.passed()-p.began) * p.drift)
 }
 
 func (p *process) Wall() time.Time {
-	if p.c.w.bug == frozenClock {
-		return time.Unix(begins, 0).UTC()
+	return time.Unix(begins, 0).Add(p.c.w.passed() + p.skew).UTC()
+}
+
+// passed is the time on the clocks of dispatchers, but for their errors.
+func (w *world) passed() time.Duration {
+	if w.bug == slowClock {
+		return w.at / 2
 	}
-	return time.Unix(begins, 0).Add(p.c.w.at + p.skew).UTC()
+	return w.at
 }
 
 func newWorld(seed uint64, planted bug) *world {
@@ -139,7 +144,7 @@ func (w *world) now() time.Time { return time.Unix(begins, 0).Add(w.at).UTC() }
 // start starts a process. Its clock drifts by at most 0.4 %, and its wall clock is wrong by at most 5 s.
 func (c *cluster) start() *process {
 	r := c.w.random
-	p := &process{c: c, drift: 1 + (r.Float64()-0.5)*0.008, skew: time.Duration(r.Int64N(int64(10*time.Second))) - 5*time.Second, began: c.w.at}
+	p := &process{c: c, drift: 1 + (r.Float64()-0.5)*0.008, skew: time.Duration(r.Int64N(int64(10*time.Second))) - 5*time.Second, began: c.w.passed()}
 	p.keeper = simhooks.NewPermission(stored{c}, p, lasts)
 	return p
 }
