@@ -28,7 +28,7 @@ func obey(ctx context.Context, keeper *permission.Keeper, logger *zap.Logger) (e
 		for {
 			bounded, cancel := context.WithTimeout(ctx, requestsWithin)
 			before := keeper.Stops()
-			again, err := keeper.Look(bounded)
+			err := keeper.Look(bounded)
 			cancel()
 			if n := keeper.Stops() - before; n > 0 {
 				logger.Warn("permission has run out; stopped what needs it", zap.Int("objects", n))
@@ -36,7 +36,7 @@ func obey(ctx context.Context, keeper *permission.Keeper, logger *zap.Logger) (e
 			if err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) {
 				logger.Warn("cannot see to the permission of the cluster; retrying", zap.Error(err))
 			}
-			if pause.For(ctx, again) != nil {
+			if pause.For(ctx, permission.LookEvery) != nil {
 				return
 			}
 		}

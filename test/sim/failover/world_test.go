@@ -98,7 +98,6 @@ type process struct {
 	skew        time.Duration
 	pausedUntil time.Duration
 	began       time.Duration
-	lookAt      time.Duration
 	askAt       time.Duration
 	keeper      *simhooks.Permission
 }

@@ -82,6 +82,10 @@ type Keeper struct {
 	ends    time.Duration // of what this process has stored; zero for nothing
 	seen    seen
 	stops   int // of objects that this process has deleted
+	// listed is what was stored when nothing was found that needs it, and listAgain when that
+	// is looked for again.
+	listed    string
+	listAgain time.Duration
 }
 
 // question is when a permission was asked for, and for how long.

@@ -83,7 +83,7 @@ func renew(t *testing.T, k *Keeper, answer time.Duration, c *clock) {
 
 func look(t *testing.T, k *Keeper) {
 	t.Helper()
-	if _, err := k.Look(t.Context()); err != nil && !errors.Is(err, ErrChanged) {
+	if err := k.Look(t.Context()); err != nil && !errors.Is(err, ErrChanged) {
 		t.Fatal(err)
 	}
 }
@@ -233,5 +233,22 @@ func TestAnswersToOtherQuestions(t *testing.T) {
 	}
 	if nothing, err := New(&server{}, c, lasts).Ask(t.Context(), "c", 1, false); nothing != nil || err != nil {
 		t.Errorf("asked %+v where nothing needs it, %v", nothing, err)
+	}
+}
+
+// A process that has found nothing stored obeys what is stored next, at once.
+func TestAPermissionIsObeyedFromItsFirstSecond(t *testing.T) {
+	t.Parallel()
+	s, c := &server{}, &clock{wall: time.Unix(1_000_000, 0).UTC()}
+	k, standby := New(s, c, lasts), New(s, c, lasts)
+	look(t, standby)
+	renew(t, k, 0, c)
+	s.held = []Held{{Kind: "RayCluster", Name: "a", UID: "1", Workload: "w", Attempt: 1}}
+	for range int(lasts / LookEvery) {
+		look(t, standby)
+		c.pass(LookEvery)
+	}
+	if look(t, standby); len(s.held) != 0 {
+		t.Error("the object is there when the permission has ended")
 	}
 }

@@ -24,32 +24,46 @@ func (k *Keeper) over(stored Record) bool {
 		now-k.seen.at >= time.Duration(stored.For)
 }
 
-// Look stops what needs the permission if that has ended, and returns when to look again.
-func (k *Keeper) Look(ctx context.Context) (again time.Duration, err error) {
+// LookEvery is how often Look is to be called: a permission that another process stores is
+// obeyed from then on.
+const LookEvery = time.Second
+
+// How long it takes until what needs the permission is listed again when nothing was found: where
+// it has ended, and where there has been none.
+const (
+	listLess   = 5 * time.Second
+	listSeldom = time.Minute
+)
+
+// Look stops what needs the permission if that has ended.
+func (k *Keeper) Look(ctx context.Context) error {
 	stored, err := k.cluster.Permission(ctx)
-	switch {
-	case err != nil:
-		return lookAgain, err
-	case !k.over(stored):
-		return lookAgain, nil
+	if err != nil || !k.over(stored) || k.listedLately(stored) {
+		return err
 	}
 	left, err := k.stop(ctx, stored)
-	switch {
-	case err != nil || left > 0:
-		return lookAgain, err
-	case stored.Until.IsZero(): // most clusters have none
-		return lookSeldom, nil
+	if err == nil && left == 0 {
+		k.noteListed(stored)
 	}
-	return lookLess, nil
+	return err
 }
 
-// How long to the next look: while there is a permission or something to stop, when it has
-// ended and nothing is left, and while there is none.
-const (
-	lookAgain  = time.Second
-	lookLess   = 5 * time.Second
-	lookSeldom = time.Minute
-)
+// listedLately reports whether nothing was found a while ago, and the same is stored.
+func (k *Keeper) listedLately(stored Record) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return stored.Text == k.listed && k.clock.Elapsed() < k.listAgain
+}
+
+func (k *Keeper) noteListed(stored Record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	after := listLess
+	if stored.Until.IsZero() { // as in most clusters
+		after = listSeldom
+	}
+	k.listed, k.listAgain = stored.Text, k.clock.Elapsed()+after
+}
 
 // stop deletes what needs the permission, and returns how many objects it has found. It
 // notes them first, in place of the permission that has ended: another process that has
