@@ -150,6 +150,9 @@ func (c *copier) copyWaiting() {
 	}
 	for _, q := range c.from.sorted {
 		c.queues[q].patient = c.copyList(q.patient)
+		if q.front != nil { // or it is to be found again
+			c.queues[q].front = c.copyList(q.front)
+		}
 	}
 	c.to.fresh, c.to.backingOff, c.to.asked = c.copyList(c.from.fresh), c.copyList(c.from.backingOff), c.copyList(c.from.asked)
 	c.to.unreported = c.copyList(c.from.unreported)
