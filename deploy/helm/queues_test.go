@@ -25,6 +25,7 @@ queues:
   submitters: [{who: [http/alice]}]
   identities: [{who: [http/alice], user: alice}]
   strayPods: warn
+  onLostCluster: failover
 resourceFlavors:
 - {name: h100, nodeLabels: {gpu: h100}}
 cohorts:
