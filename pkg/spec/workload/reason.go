@@ -15,8 +15,8 @@ const (
 	ReasonFit      ReasonKind = "Fit"      // some pod of the gang has no node
 	ReasonQuota    ReasonKind = "Quota"    // more than the quota of its queue allows
 	ReasonTopology ReasonKind = "Topology" // there is room, but not within the topology that it requires
-	// ReasonNeverFits: no node offers so much even when empty, or its queue can never have
-	// so much; it waits until nodes or quota change.
+	// ReasonNeverFits: no node offers so much even when empty, its queue can never have so
+	// much, or no cluster serves the kinds of its objects; it waits until that changes.
 	ReasonNeverFits ReasonKind = "NeverFits"
 	ReasonHeld      ReasonKind = "Held" // it is held, or its queue
 	// ReasonWaitingForEviction: gangs are being evicted for it, and what they free
@@ -34,7 +34,7 @@ const (
 	ReasonReserved           ReasonKind = "Reserved"       // nodes that it needs are reserved, and it is not declared to end before
 	ReasonUnknown            ReasonKind = "Unknown"        // the search for places ended without an answer
 	ReasonPending            ReasonKind = "Pending"        // the next decision considers it
-	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has reported a node yet
+	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has reported a node yet, or none takes it now
 	ReasonStarting           ReasonKind = "Starting"       // KubeRay cannot create all its pods, or none starts
 	ReasonNodeLost           ReasonKind = "NodeLost"       // a node was gone or not ready for too long; it starts again
 	ReasonClusterLost        ReasonKind = "ClusterLost"    // its cluster is gone, or may run nothing any more; it starts again elsewhere
@@ -55,7 +55,7 @@ const (
 	ReasonCancelled  ReasonKind = "Cancelled" // a user asked for it
 	ReasonReleased   ReasonKind = "Released"  // an operator freed its places by force
 	ReasonDeleted    ReasonKind = "Deleted"   // its object was deleted, not by Muster
-	ReasonRefused    ReasonKind = "Refused"   // Kubernetes refused its object
+	ReasonRefused    ReasonKind = "Refused"   // Kubernetes or the dispatcher refused its object for good
 	ReasonJobEnded   ReasonKind = "JobEnded"  // the Ray job came to its end
 	ReasonInvalid    ReasonKind = "Invalid"   // the submission, or what was asked of the workload, is not acceptable
 	ReasonDuplicate  ReasonKind = "Duplicate" // the id or the name is taken by another workload
