@@ -127,9 +127,14 @@ func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead stat
 }
 
 // restore has the state follow the streams in parts, each a commit of its own, and then ask
-// checks again.
+// checks again. Where the streams have nothing more there is one empty part: the state has to
+// know that the ledger may be older, so that no number of the lost time is used again.
 func (r Recovery) restore(ahead state.Ahead) error {
-	for _, part := range parts(ahead, recoverBatch) {
+	split := parts(ahead, recoverBatch)
+	if len(split) == 0 {
+		split = []state.Ahead{{}}
+	}
+	for _, part := range split {
 		if err := r.apply(part); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
 )
 
 // oneKept is a stream of submissions with one message, which no event has answered.
@@ -58,6 +59,49 @@ func TestWhatWasTakenInAndNotPublishedComesBack(t *testing.T) {
 			}
 			if step.State.Has(id) != replaced || slices.Equal(r.Unanswered, []workload.ID{id}) != replaced || len(r.Requeued) > 0 {
 				t.Errorf("it is queued: %v; found %+v", step.State.Has(id), r)
+			}
+		})
+	}
+}
+
+// nothingKept is a stream of submissions without a message.
+type nothingKept struct{ SubmissionLog }
+
+func (nothingKept) Since(context.Context, time.Time, func(bus.Delivery) error) error { return nil }
+
+// TestTheStateKnowsThatItMayBeOlder: the database was replaced, the streams have nothing more
+// and no workload has checks. The state has to know it, because the numbers of requests in the
+// lost time must not be used again.
+func TestTheStateKnowsThatItMayBeOlder(t *testing.T) {
+	t.Parallel()
+	for name, replaced := range map[string]bool{"replaced": true, "as it was": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			step := &Step{
+				State:   state.New(1, state.Stored{MaxEvent: 1 << 20}),
+				Archive: nothingKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
+			}
+			saved := 0
+			recovery := Recovery{
+				Step: step, Submissions: nothingKept{}, Now: time.Unix(1_800_000_000, 0),
+				Save: func([]bus.Delivery) error { saved++; return nil }, MayBeOlder: replaced,
+			}
+			if _, err := recovery.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, recorded := step.decisions.Flush()
+			inputs, err := decisionlog.Inputs(recorded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ahead := 0
+			for _, input := range inputs {
+				if input.Kind == decisionlog.Ahead && input.Ahead != nil {
+					ahead++
+				}
+			}
+			if (ahead == 1) != replaced || (saved > 0) != replaced {
+				t.Errorf("the state was told %d times that it may be older, in %d commits", ahead, saved)
 			}
 		})
 	}
