@@ -3,11 +3,13 @@ package publish
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
@@ -19,7 +21,10 @@ type History struct {
 	Session int64
 	// Present names the nodes, gangs and namespaces that were published as present.
 	Present []observed.Key
-	last    map[string]uint64 // the sequence of each subject's last message
+	// Kinds are those of the last list. They hold until the watcher has read them itself: an
+	// API server may be slow to say, and its kinds seldom change.
+	Kinds []workload.ObjectKind
+	last     map[string]uint64 // the sequence of each subject's last message
 }
 
 // ReadHistory reads what the stream holds of the cluster.
@@ -61,6 +66,10 @@ func (h *History) add(payload event.Payload) {
 	case *event.NamespaceObserved:
 		if !observation.Gone {
 			h.Present = append(h.Present, observed.Key{Namespace: observation.Namespace})
+		}
+	case *event.CapacitySynced:
+		if len(observation.Kinds) <= event.MostKinds {
+			h.Kinds = slices.Compact(slices.Sorted(slices.Values(observation.Kinds)))
 		}
 	}
 }

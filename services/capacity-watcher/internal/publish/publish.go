@@ -81,6 +81,8 @@ func New(o Options, before History) *Publisher {
 	}
 	// What has vanished since then is published as removed.
 	p.cache.Recall(before.Present...)
+	p.kinds = before.Kinds
+	p.cache.SetKinds(before.Kinds)
 	return p
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
@@ -140,6 +141,46 @@ func TestKindsAreListed(t *testing.T) {
 	p.Apply(func(c *observed.Cache) { c.SetKinds([]workload.ObjectKind{"kubeflow.org/v1 PyTorchJob", "v1 Pod"}) })
 	if got := last().Kinds; !slices.Equal(got, []workload.ObjectKind{"kubeflow.org/v1 PyTorchJob", "v1 Pod"}) {
 		t.Errorf("after a kind was installed the list has the kinds %v", got)
+	}
+}
+
+// TestKindsOfTheLastListHold: a new watcher whose API server does not say which kinds it serves
+// lists those of its predecessor, until it has read them. Otherwise queue-manager would take
+// every kind as served, and admit a gang that cannot be created.
+func TestKindsOfTheLastListHold(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	before := []workload.ObjectKind{"v1 Pod", "v1 Service"}
+	first, synced := publisher(t, b, publish.History{}, 7)
+	first.Apply(func(c *observed.Cache) { c.SetKinds(before) })
+	first.Complete()
+	await(t, synced)
+	history, err := publish.ReadHistory(t.Context(), b, "c", zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, synced := publisher(t, b, history, 8)
+	last := func() *event.CapacitySynced {
+		t.Helper()
+		await(t, synced)
+		all := values(t, b)
+		list, ok := all[len(all)-1].(*event.CapacitySynced)
+		if !ok || list.Version.Session != 8 {
+			t.Fatalf("the last value is %+v", all[len(all)-1])
+		}
+		return list
+	}
+	next.Complete()
+	if got := last().Kinds; !slices.Equal(got, before) {
+		t.Errorf("before it has read them the kinds are %v, want %v", got, before)
+	}
+	next.Apply(func(c *observed.Cache) { c.SetKinds([]workload.ObjectKind{"v1 Pod"}) })
+	if got := last().Kinds; !slices.Equal(got, []workload.ObjectKind{"v1 Pod"}) {
+		t.Errorf("after it has read them the kinds are %v", got)
+	}
+	next.Apply(func(c *observed.Cache) { c.SetKinds(nil) })
+	if got := last().Kinds; len(got) != 0 {
+		t.Errorf("when they are unknown the kinds are %v", got)
 	}
 }
 

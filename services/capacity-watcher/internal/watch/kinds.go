@@ -42,9 +42,14 @@ func (v *view) watchKinds(ctx context.Context, client kindsReader, listed func()
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errTooManyKinds): // an old list would say that a new kind is not served
+			v.Logger.Warn("the kinds of the cluster are not reported; every kind counts as served", zap.Error(err), zap.Duration("next", kindsEvery))
+			v.target.Apply(func(p *observed.Cache) { p.SetKinds(nil) })
+			listed()
+		case err != nil:
 			v.Logger.Warn("cannot read which kinds the cluster serves; keeping what is known", zap.Error(err), zap.Duration("next", kindsEvery))
-		} else {
+		default:
 			v.target.Apply(func(p *observed.Cache) { p.SetKinds(kinds) })
 			listed()
 		}
@@ -55,6 +60,8 @@ func (v *view) watchKinds(ctx context.Context, client kindsReader, listed func()
 		}
 	}
 }
+
+var errTooManyKinds = errors.New("too many")
 
 // readKinds is servedKinds that returns when ctx ends: a discovery client takes no context, and
 // waits half a minute for an API server that hangs.
@@ -100,7 +107,7 @@ func servedKinds(client kindsReader) ([]workload.ObjectKind, error) {
 	slices.Sort(kinds)
 	kinds = slices.Compact(kinds)
 	if len(kinds) > event.MostKinds {
-		return nil, fmt.Errorf("list the kinds of the API server: there are %d; at most %d are reported", len(kinds), event.MostKinds)
+		return nil, fmt.Errorf("list the kinds of the API server: there are %w: %d; at most %d are reported", errTooManyKinds, len(kinds), event.MostKinds)
 	}
 	return kinds, nil
 }

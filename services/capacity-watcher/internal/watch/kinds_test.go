@@ -102,6 +102,16 @@ func TestKindsAreReadAgain(t *testing.T) {
 		if !cache.SameKinds([]workload.ObjectKind{"v1 Pod"}) {
 			t.Errorf("%v are known after it has failed", cache.Kinds())
 		}
+		many := apiOf("example.org/v1")
+		for i := range event.MostKinds + 1 {
+			many.APIResources = append(many.APIResources, metav1.APIResource{Name: fmt.Sprintf("things%d", i), Kind: fmt.Sprintf("Thing%d", i)})
+		}
+		server.err, server.lists = nil, []*metav1.APIResourceList{many}
+		time.Sleep(kindsEvery)
+		synctest.Wait()
+		if cache.Kinds() != nil {
+			t.Errorf("%v are known after there are too many; they are unknown", cache.Kinds())
+		}
 		server.hangs = make(chan struct{})
 		time.Sleep(kindsEvery)
 		t.Cleanup(func() { close(server.hangs) })
