@@ -2,7 +2,9 @@ package httpserver
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -163,29 +165,61 @@ func (s *Server) followQueue(w http.ResponseWriter, r *http.Request, caller stri
 	})
 }
 
-// followAll streams the events of all workloads that the caller may see.
+// followAll streams the events of all workloads that the caller may see. It ends at once for a
+// caller that may see none.
 func (s *Server) followAll(w http.ResponseWriter, r *http.Request, caller string) error {
 	asked, err := spanOf(r)
 	if err != nil {
 		return err
 	}
-	if _, err := s.rights(r.Context()); err != nil {
+	queues, err := s.rights(r.Context())
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	following, ends, err := s.events(ctx, asked, event.EventsSubject("*", "*"))
-	if err != nil {
-		return err
-	}
-	return s.send(w, r, stream{
-		deliveries: following.C, ends: ends,
+	sent := stream{
 		shown: func(p event.Payload) bool {
 			changed, is := p.(*event.WorkloadChanged)
 			return is && s.may(s.presentRights(ctx), caller, changed.Queue, changed.Namespace)
 		},
 		last: func(event.Payload) bool { return false },
-	})
+	}
+	var followings []*bus.Following
+	for _, subject := range s.visibleSubjects(queues, caller) {
+		following, _, err := s.events(ctx, asked, subject)
+		if err != nil {
+			return err
+		}
+		followings = append(followings, following)
+	}
+	deliveries, past := merge(ctx, followings)
+	sent.deliveries = deliveries
+	if asked.past {
+		sent.ends = past
+	}
+	return s.send(w, r, sent)
+}
+
+// mostSubjects bounds the queues whose events are read one by one. Of more all are read, and
+// those of others are left out.
+const mostSubjects = 16
+
+// visibleSubjects returns the subjects of the events that the caller may see: NATS sends no
+// others, so that a caller costs no more than what is there for it.
+func (s *Server) visibleSubjects(queues map[string]query.Queue, caller string) (subjects []string) {
+	if s.isOperator(caller) {
+		return []string{event.EventsSubject("*", "*")}
+	}
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		if workload.ValidName(name) && mayAny(queues, caller, name) {
+			subjects = append(subjects, event.EventsSubject(name, "*"))
+		}
+	}
+	if len(subjects) > mostSubjects {
+		return []string{event.EventsSubject("*", "*")}
+	}
+	return subjects
 }
 
 // presentRights returns the queues for an event of a stream, which may be open for longer

@@ -105,6 +105,9 @@ func New(o Options) http.Handler {
 		if what, is := reports()[operation.ID]; is {
 			handle = s.limited(ofEach(1), what, handle)
 		}
+		if operation.ID == "followAll" { // each may read days of events
+			handle = s.limited(ofEach(mostOfAll), "streams of the events of all queues", handle)
+		}
 		mux.HandleFunc(operation.Method+" "+operation.Path, s.authenticated(known(operation, handle)))
 	}
 	s.addRefusals(mux)

@@ -17,6 +17,9 @@ type Limits struct {
 	Write time.Duration
 }
 
+// mostOfAll is how many streams of the events of all its queues a caller has open at a time.
+const mostOfAll = 4
+
 // DefaultLimits are for callers that are the programs of a team.
 func DefaultLimits() Limits { return Limits{Requests: 64, Streams: 32, Write: 30 * time.Second} }
 

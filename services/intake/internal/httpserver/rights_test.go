@@ -173,6 +173,44 @@ func TestDeadLettersHaveNoContent(t *testing.T) {
 	}
 }
 
+// TestTheEventsOfOthersAreNotRead: NATS sends a caller the events of its own queues only, and a
+// caller without a queue is answered at once.
+func TestTheEventsOfOthersAreNotRead(t *testing.T) {
+	t.Parallel()
+	queues := map[string]query.Queue{
+		"a": {Name: "a", Namespaces: []string{"a1", "a2"}, Submitters: []workload.Submitters{{Who: []string{"http/alice"}, Namespaces: []string{"a2"}}}},
+		"b": {Name: "b", Namespaces: []string{"b1"}, Submitters: []workload.Submitters{{Who: []string{"http/bob", "http/alice"}}}},
+		"c": {Name: "c", Namespaces: []string{"c1"}, Submitters: []workload.Submitters{{Who: []string{"http/bob"}}}},
+	}
+	many := map[string]query.Queue{}
+	for i := range mostSubjects + 1 {
+		name := fmt.Sprintf("q%d", i)
+		many[name] = query.Queue{Name: name, Namespaces: []string{"n"}, Submitters: []workload.Submitters{{Who: []string{"http/alice"}}}}
+	}
+	s := &Server{Options: Options{Operators: []string{"olga"}}}
+	for name, c := range map[string]struct {
+		queues map[string]query.Queue
+		caller string
+		want   []string
+	}{
+		"of two queues":   {queues, "http/alice", []string{"muster.events.a.*", "muster.events.b.*"}},
+		"of no queue":     {queues, "http/mallory", nil},
+		"of an operator":  {queues, "http/olga", []string{"muster.events.*.*"}},
+		"of many queues":  {many, "http/alice", []string{"muster.events.*.*"}},
+		"of none of many": {many, "http/bob", nil},
+	} {
+		if diff := cmp.Diff(c.want, s.visibleSubjects(c.queues, c.caller)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	w := newWorld(t, DefaultLimits()) // without NATS: nothing is asked of it
+	for _, path := range []string{"/v1/events", "/v1/events?since=2026-01-01T00:00:00Z&follow=false"} {
+		if answer, body := w.ask(t, "mallory", http.MethodGet, path, ""); answer.StatusCode != http.StatusOK || body != "" {
+			t.Errorf("GET %s of a caller without a queue: %d %q, want an empty stream", path, answer.StatusCode, body)
+		}
+	}
+}
+
 // TestTheNamesOfOtherQueuesStayHidden: a tenant gets the answer of a queue that does not
 // exist.
 func TestTheNamesOfOtherQueuesStayHidden(t *testing.T) {
