@@ -95,6 +95,8 @@ type DeadLetter struct {
 	Stored   time.Time `json:"stored"`   // when it had come
 	Reason   string    `json:"reason"`
 	Message  string    `json:"message"`
+	// Size is that of the message, in bytes, also where the message is left out.
+	Size int `json:"-"`
 }
 
 // DeadLetters returns the stored dead letters, the oldest first.
@@ -132,7 +134,7 @@ func (b *Bus) eachDeadLetter(ctx context.Context, each func(DeadLetter)) error {
 		stored, _ := time.Parse(time.RFC3339Nano, d.Headers.Get(deadStoredHeader))
 		each(DeadLetter{
 			Subject: d.Headers.Get(deadSubjectHeader), Sequence: d.Sequence, At: d.Stored, Stored: stored,
-			Reason: d.Headers.Get(deadReasonHeader), Message: string(d.Data),
+			Reason: d.Headers.Get(deadReasonHeader), Message: string(d.Data), Size: len(d.Data),
 		})
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ type History struct {
 	// Kinds are those of the last list. They hold until the watcher has read them itself: an
 	// API server may be slow to say, and its kinds seldom change.
 	Kinds []workload.ObjectKind
-	last     map[string]uint64 // the sequence of each subject's last message
+	last  map[string]uint64 // the sequence of each subject's last message
 }
 
 // ReadHistory reads what the stream holds of the cluster.

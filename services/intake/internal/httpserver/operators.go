@@ -63,21 +63,48 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request, _ string) err
 }
 
 // listDeadLetters lists messages that could not be processed. The content of a submission may
-// have secrets, and is left out.
+// have secrets, and is left out, also where the reason quotes it.
 func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	sizes := map[uint64]int{}
-	dead, older, err := s.Dead.LastDeadLetters(ctx, httpapi.MostDeadLetters, func(d *bus.DeadLetter) { sizes[d.Sequence], d.Message = len(d.Message), "" })
+	dead, older, err := s.Dead.LastDeadLetters(ctx, httpapi.MostDeadLetters, func(d *bus.DeadLetter) { d.Message = "" })
 	if err != nil {
 		return err
 	}
 	answer := httpapi.DeadLetters{DeadLetters: make([]httpapi.DeadLetter, len(dead)), Older: older}
 	for i, d := range dead {
-		answer.DeadLetters[i] = httpapi.DeadLetter{Subject: d.Subject, Sequence: d.Sequence, At: d.At, Stored: d.Stored, Reason: d.Reason, Bytes: sizes[d.Sequence]}
+		answer.DeadLetters[i] = httpapi.DeadLetter{Subject: d.Subject, Sequence: d.Sequence, At: d.At, Stored: d.Stored, Reason: withoutQuotes(d.Reason), Bytes: d.Size}
 	}
 	write(w, http.StatusOK, answer)
 	return nil
+}
+
+// withoutQuotes leaves out what a text has in double quotes or backquotes: what an error quotes
+// may be a value of the message. A quote without an end goes to the end of the text.
+func withoutQuotes(text string) string {
+	var out strings.Builder
+	for {
+		open := strings.IndexAny(text, "\"`")
+		if open < 0 {
+			out.WriteString(text)
+			return out.String()
+		}
+		quote := text[open]
+		out.WriteString(text[:open+1])
+		out.WriteString("...")
+		rest := open + 1
+		for rest < len(text) && text[rest] != quote {
+			if text[rest] == '\\' && quote == '"' {
+				rest++ // what follows is part of the quote
+			}
+			rest++
+		}
+		if rest >= len(text) {
+			return out.String()
+		}
+		out.WriteByte(quote)
+		text = text[rest+1:]
+	}
 }
 
 func (s *Server) demand(w http.ResponseWriter, r *http.Request, _ string) error {

@@ -167,9 +167,27 @@ func TestDeadLettersHaveNoContent(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
-	want := httpapi.DeadLetters{DeadLetters: []httpapi.DeadLetter{{Subject: "muster.submit.b", Sequence: 7, Reason: "no manifest", Bytes: 16}}, Older: httpapi.MostDeadLetters}
+	want := httpapi.DeadLetters{DeadLetters: []httpapi.DeadLetter{{Subject: "muster.submit.b", Sequence: 7, Reason: `no manifest: data is "...", want an object`, Bytes: 16}}, Older: httpapi.MostDeadLetters}
 	if diff := cmp.Diff(want, got); diff != "" || strings.Contains(body, "letmein") {
 		t.Errorf("%s (-want +got):\n%s", body, diff)
+	}
+}
+
+// A reason keeps what it says of the fault, and nothing that it quotes.
+func TestReasonsOfDeadLettersQuoteNothing(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"no manifest": "no manifest",
+		`field a is "letmein" and b "letmein"; no`:  `field a is "..." and b "..."; no`,
+		"cannot unmarshal !!str `letmein` into int": "cannot unmarshal !!str `...` into int",
+		"a `letmein \"letmein` b":                   "a `...` b",
+		`it is "a\"letmein\\" here`:                 `it is "..." here`,
+		`the end is cut off: "letmein`:              `the end is cut off: "...`,
+		`the end is cut off: "letmein\`:             `the end is cut off: "...`,
+	} {
+		if got := withoutQuotes(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
 	}
 }
 

@@ -159,7 +159,7 @@ func newWorld(t *testing.T, limits Limits) *world {
 type dead struct{}
 
 func (dead) LastDeadLetters(_ context.Context, most int, trim func(*bus.DeadLetter)) ([]bus.DeadLetter, int, error) {
-	d := bus.DeadLetter{Subject: "muster.submit.b", Sequence: 7, Reason: "no manifest", Message: "password=letmein"}
+	d := bus.DeadLetter{Subject: "muster.submit.b", Sequence: 7, Reason: "no manifest: data is \"pass\\\"word=letmein\", want an object", Message: "password=letmein", Size: 16}
 	trim(&d)
 	return []bus.DeadLetter{d}, most, nil
 }
