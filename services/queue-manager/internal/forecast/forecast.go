@@ -134,9 +134,10 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 // estimate plays a snapshot forward.
 func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID]*workload.Estimate, error) {
 	from := snapshotOf(now, s)
-	reasons := map[workload.ID]*workload.Reason{}
+	reasons, held := map[workload.ID]*workload.Reason{}, map[workload.ID]bool{}
 	for i := range s.Workloads {
-		reasons[s.Workloads[i].ID] = s.Workloads[i].Reason
+		r := &s.Workloads[i].Record
+		reasons[r.ID], held[r.ID] = r.Reason, heldBack(r)
 	}
 	titles := map[workload.ID]string{}
 	for i := range from.Running {
@@ -156,7 +157,7 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 		stored := store.MadeEstimate{Workload: w.ID, Queue: w.Queue, Made: now}
 		if at, known := forecast.Starts[w.ID]; known {
 			stored.Wait = at.Sub(now)
-			stored.Quantiles = f.scores.quantiles(w, now, stored.Wait, made)
+			stored.Quantiles = f.scores.quantiles(w, held[w.ID], now, stored.Wait, made)
 		} else {
 			made.Unknown, made.Behind = unknown(reasons[w.ID], forecast, titles)
 			stored.Unknown = made.Unknown

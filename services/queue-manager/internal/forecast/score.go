@@ -64,22 +64,35 @@ func (s *scores) wait(now time.Time) {
 }
 
 // quantiles fills in the times of a workload that is to wait so much longer, and keeps its
-// first estimate to be scored.
-func (s *scores) quantiles(w *workload.Record, now time.Time, wait time.Duration, made *workload.Estimate) estimate.Quantiles {
+// first estimate to be scored, unless the workload is held back.
+func (s *scores) quantiles(w *workload.Record, held bool, now time.Time, wait time.Duration, made *workload.Estimate) estimate.Quantiles {
 	q := s.queue(w.Queue).Quantiles(wait)
 	made.P50, made.P90 = now.Add(q[estimate.P50]), now.Add(q[estimate.P90])
+	if held {
+		return q
+	}
 	if _, known := s.open[w.ID]; !known {
 		s.open[w.ID] = open{w.Queue, now, wait, q}
 	}
 	return q
 }
 
-// settle scores those that have started, and drops those that have gone.
+// heldBack reports whether a workload waits for what no estimate knows: the end of a hold, a
+// change that lets it fit, or the time of its next attempt. How long it waits says nothing about
+// the estimates of its queue.
+func heldBack(r *workload.Record) bool {
+	if r.Hold != nil {
+		return true
+	}
+	return r.Reason != nil && (r.Reason.Kind == workload.ReasonHeld || r.Reason.Kind == workload.ReasonNeverFits || r.Reason.Kind == workload.ReasonBackoff)
+}
+
+// settle scores those that have started, and drops those that have gone or are held back.
 func (s *scores) settle(live []state.StoredWorkload, ended []workload.Record, metrics *Metrics) {
 	queued := map[workload.ID]bool{}
 	for i := range live {
 		if r := &live[i].Record; r.Phase == workload.Queued {
-			queued[r.ID] = true
+			queued[r.ID] = !heldBack(r)
 		} else {
 			s.started(r, metrics)
 		}
@@ -88,7 +101,7 @@ func (s *scores) settle(live []state.StoredWorkload, ended []workload.Record, me
 		s.started(&ended[i], metrics)
 	}
 	for id := range s.open {
-		if !queued[id] { // it was cancelled before it started, or moved out of reach
+		if !queued[id] { // it is held back, was cancelled before it started, or moved out of reach
 			delete(s.open, id)
 		}
 	}
