@@ -152,46 +152,16 @@ func (d *decision) tryFirst(class *equivalenceClass) {
 	w := class.first()
 	if why := d.start(w); why != nil {
 		why = d.wordNever(w, why)
-		changed := class.reason == nil || class.reason.Message != why.Message
+		last := class.reason
+		changed := last == nil || last.Message != why.Message
 		d.state.block(class, why)
 		d.noteKept(class.queue)
+		if last == nil || (len(last.Kinds) > 0) != (len(why.Kinds) > 0) {
+			d.reportOthers(class, last, why)
+		}
 		if changed && w.Reported {
 			d.wait(w, why)
 		}
-	}
-}
-
-// reportsOfDecision bounds the reasons of one decision for workloads that are new, or whose
-// queue is held now or no longer: each is an event and two rows of one transaction, and a
-// queue may have 100,000 that wait. The next decisions report the others.
-const reportsOfDecision = 1000
-
-// ReportsLeft reports whether reasons are left for the next decision, which needs no event.
-func (s *State) ReportsLeft() bool { return len(s.unreported) > 0 }
-
-// reportNew adds the reasons of workloads that were enqueued since the last decision,
-// or whose nomination has ended.
-func (d *decision) reportNew() {
-	s := d.state
-	if len(s.fresh) > 0 {
-		for _, w := range s.fresh { // a term may begin with a million, with their reasons reported
-			if !w.Reported && s.waiting.Has(w) {
-				s.unreported = append(s.unreported, w)
-			}
-		}
-		s.fresh = nil
-		slices.SortStableFunc(s.unreported, before)
-	}
-	for reported := 0; len(s.unreported) > 0 && reported < reportsOfDecision; reported++ {
-		w := s.unreported[0]
-		s.unreported = s.unreported[1:]
-		if !s.waiting.Has(w) {
-			continue // it has left since
-		}
-		if !w.Reported && w.nomination(s) == nil { // a nomination reports its reason itself
-			d.wait(w, s.reason(w))
-		}
-		w.Reported = true
 	}
 }
 

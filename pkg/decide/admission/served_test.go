@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,6 +70,63 @@ func TestAKindThatNoClusterServes(t *testing.T) {
 			if plan := decide(s); len(plan.Admissions) != 1 || plan.Admissions[0].Cluster != "c" {
 				t.Errorf("the kind is installed, and the plan is %+v", plan)
 			}
+		})
+	}
+}
+
+// What is stored of all equal gangs follows when a kind is served, or no longer: each reason is
+// reported again, not that of the first one alone. A next term does the same, of which only
+// whether the reported reason says never is known.
+func TestReasonsOfAllEqualGangsFollowTheKinds(t *testing.T) {
+	t.Parallel()
+	const gangs = 4
+	served, without := []workload.ObjectKind{"v1 Service", pyTorchJob}, []workload.ObjectKind{"v1 Service"}
+	enqueue := func(s *admission.State, reported, never bool) {
+		for i := range gangs {
+			set := setOf("w", 1, 1, 1)
+			set.Kinds = []workload.ObjectKind{pyTorchJob}
+			s.Enqueue(admission.Waiting{Order: int64(i), Reported: reported, Never: never, Workload: &workload.Workload{
+				ID: workload.ID(fmt.Sprintf("gang-%d", i)), Kind: workload.KindAppWrapper, Queue: "queue", PodSets: []workload.PodSet{set},
+			}})
+		}
+	}
+	want := func(t *testing.T, s *admission.State, waits int, never bool) {
+		t.Helper()
+		plan := decide(s)
+		if len(plan.Waits) != waits {
+			t.Fatalf("%d reasons are reported, want %d: %+v", len(plan.Waits), waits, plan.Waits)
+		}
+		for _, w := range plan.Waits {
+			if is := len(w.Reason.Kinds) > 0; is != never {
+				t.Errorf("%s waits because of %+v", w.Workload, w.Reason)
+			}
+		}
+	}
+	t.Run("in a term", func(t *testing.T) {
+		t.Parallel()
+		s := stateOf([]capacity.Node{nodeOf("one", 8, 1)}) // room for one of them
+		enqueue(s, false, false)
+		s.SetServed("c", without)
+		want(t, s, gangs, true)
+		want(t, s, 0, true)
+		s.SetServed("c", served)
+		want(t, s, gangs-1, false)
+		s.SetServed("c", without)
+		want(t, s, gangs-1, true)
+	})
+	for name, c := range map[string]struct {
+		never bool
+		now   []workload.ObjectKind
+		waits int
+	}{
+		"installed between two terms": {true, served, gangs - 1}, "removed between two terms": {false, without, gangs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stateOf([]capacity.Node{nodeOf("one", 8, 1)})
+			enqueue(s, true, c.never)
+			s.SetServed("c", c.now)
+			want(t, s, c.waits, !c.never)
 		})
 	}
 }

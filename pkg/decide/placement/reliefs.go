@@ -7,6 +7,7 @@ import "muster.dev/muster/pkg/spec/workload"
 // domains and host ports, and counts each node for every gang on it. It costs O(places)
 // and changes nothing.
 func (f *Fleet) Reliefs(set *workload.PodSet, count int, gang func(int) (*workload.Workload, []workload.Placement)) []int64 {
+	f.refile() // which nodes are left out, and what runs on them, is looked up by their group
 	k := f.newKind(set, 0)
 	freed, gains := make([]vector, len(f.slots)), make([]int64, len(f.slots)) // by slot
 	var last *workload.PodSet                                                 // most gangs are like the one before

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // A gang for which the sum is not enough does not fit, and after the end of others the sum
@@ -31,5 +32,26 @@ func TestTheSumRefusesOnlyWhatDoesNotFit(t *testing.T) {
 	}
 	if refused < 100 {
 		t.Errorf("%d instances were refused: that tells nothing", refused)
+	}
+}
+
+// What a gang frees is a bound for what its nodes gain, also when they changed after the last
+// search, or there was none.
+func TestReliefsAreOfTheNodesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, searched := range []bool{true, false} {
+		f := fleetOf(nodeOf("one", 4, 0))
+		runs := gangOf(4, 1, 0)
+		if searched {
+			if v := f.Solve(runs, placement.Budget); v.Outcome != placement.Fits {
+				t.Fatalf("the verdict is %v", v.Outcome)
+			}
+		}
+		places := []workload.Placement{{PodSet: runs.PodSets[0].Name, Node: "one", Pods: 4}}
+		f.Allocate(runs, places)
+		gain := f.Reliefs(&gangOf(4, 1, 0).PodSets[0], 1, func(int) (*workload.Workload, []workload.Placement) { return runs, places })
+		if gain[0] != 4 {
+			t.Errorf("searched before: %t: the end of the gang brings %d pods, want 4", searched, gain[0])
+		}
 	}
 }

@@ -29,8 +29,8 @@ const (
 // Calibration turns an estimated wait into quantiles, by how far earlier estimates were off.
 // It is conformal prediction: a quantile is the estimate, times that quantile of the errors
 // of the last ones. Its level follows what the quantile has covered (adaptive conformal
-// inference, Gibbs and Candes 2021), so that in the long run the p90 covers nine of ten
-// starts, whatever the errors are like.
+// inference, Gibbs and Candes 2021), so that the share of starts that the p90 covers moves to
+// nine of ten, unless the errors keep growing.
 //
 // An estimate is scored when its workload starts, so the scores of a time in which all wait
 // longer come late, those of the shortest waits first. Workloads that still wait therefore

@@ -64,6 +64,9 @@ func (o *requestOptions) resume() change {
 			if r.Hold != nil {
 				return ""
 			}
+			if r.Reason != nil && r.Reason.Kind == workload.ReasonHeld { // such as its queue
+				return "is not held by itself; " + r.Reason.Message
+			}
 			return "is not held"
 		},
 		ask: func(ctx context.Context, c *connection, r workload.Record) error {
