@@ -39,7 +39,7 @@
 //	                                              putToChecks, then admit or nominate
 //	  refreshBlockers          decide.go          head reservations, stale refusals
 //	scheduleRetries            evictable.go       when protection from eviction ends
-//	reportNew                  decide.go          reasons of gangs
+//	reportNew                  report.go          reasons of gangs
 //	reportReservations         decide.go          reasons of heads with a new reservation
 //	nextAt                     decide.go          when to decide without an event
 //
@@ -51,7 +51,7 @@
 //	questions   snapshot_builder, question, explain, explain_changes, explain_clusters,
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
-//	stages      decide, drain_clusters, settle, settle_asked, recheck, start, smaller, fit,
+//	stages      decide, report, drain_clusters, settle, settle_asked, recheck, start, smaller, fit,
 //	            kept_shown, ask, checks, preempt, victims, admit, grow, backfill, reserve_head,
 //	            beside, ends, reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
