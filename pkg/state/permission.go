@@ -2,8 +2,6 @@ package state
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
@@ -16,6 +14,9 @@ const (
 	// started goes by (10 s); the time to notice the end and for requests that are on their
 	// way (20 s); and the time that the pods are given to end (10 s), and their kubelets (5 s).
 	stopMargin = 45 * time.Second
+	// grantEvery is how often a cluster is granted its permission at most. Its dispatcher asks
+	// again when it has no answer.
+	grantEvery = time.Second
 	// driftOf is the part of a permission by which the clocks of queue-manager and of a
 	// dispatcher may run apart meanwhile.
 	driftOf = 100
@@ -29,6 +30,7 @@ type permission struct {
 	session int64         // that asked last
 	lasts   time.Duration // the longest of what was asked for
 	ends    time.Time     // of what was granted in this term, at the latest
+	granted time.Time     // when it was last granted something in this term
 	// ranOut is when gangs were moved away; zero since the dispatcher has asked again.
 	ranOut time.Time
 }
@@ -56,7 +58,10 @@ func (s *State) PermissionAsked(p *event.PermissionAsked, now time.Time) {
 	if s.catchingUp || s.readAgain { // an earlier term may have answered, and the dispatcher asks again
 		return
 	}
-	known.ranOut = time.Time{}
+	if since := now.Sub(known.granted); !known.granted.IsZero() && since >= 0 && since < grantEvery {
+		return
+	}
+	known.ranOut, known.granted = time.Time{}, now
 	if ends := now.Add(lasts); ends.After(known.ends) {
 		known.ends = ends
 	}
@@ -95,34 +100,40 @@ func (s *State) failOver(now time.Time) {
 	if s.catchingUp || s.silentAfter <= 0 {
 		return
 	}
-	for _, cluster := range slices.Sorted(maps.Keys(s.permissions)) {
-		p := s.permissions[cluster]
+	gone := map[string]time.Time{}
+	for cluster, p := range s.permissions {
 		by, last := s.stoppedBy(cluster), s.heardSince(Part{cluster, Watcher})
 		if by.IsZero() || now.Before(by) || now.Sub(last) < s.silentAfter || !p.ranOut.IsZero() {
 			continue
 		}
-		if left := s.failOverFrom(cluster, by, now); left > 0 {
-			p.ranOut = now // all have moved: until the dispatcher asks, none comes here
-		}
+		gone[cluster] = by
+	}
+	if len(gone) == 0 || !s.failOverFrom(gone, now) {
+		return
+	}
+	for cluster := range gone {
+		s.permissions[cluster].ranOut = now // all have moved: until the dispatcher asks, none comes here
 	}
 }
 
-// failOverFrom moves at most movedAtOnce gangs away, and returns how many more it might have.
-func (s *State) failOverFrom(cluster string, by, now time.Time) (left int) {
-	left = movedAtOnce
+// failOverFrom moves at most movedAtOnce gangs away from clusters, of which all have stopped by
+// the given times, and reports whether none is left there.
+func (s *State) failOverFrom(gone map[string]time.Time, now time.Time) (all bool) {
+	left := movedAtOnce
 	for _, e := range s.startedInOrder() {
-		if e.Cluster != cluster || !e.Holding || !e.permitted || !needsPermission(e, s.rules(e)) || s.frozen(e) {
+		by, is := gone[e.Cluster]
+		if !is || !e.Holding || !e.permitted || !needsPermission(e, s.rules(e)) || s.frozen(e) {
 			continue
 		}
 		if left == 0 {
-			return 0
+			return false
 		}
 		left--
 		s.moveAway(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
 			"cluster %q is out of reach since %s, and its permission to run the gang ended by %s; what attempt %d had there was stopped",
-			cluster, s.heardSince(Part{cluster, Dispatcher}).UTC().Format(time.RFC3339), by.UTC().Format(time.RFC3339), e.Attempt)}, now)
+			e.Cluster, s.heardSince(Part{e.Cluster, Dispatcher}).UTC().Format(time.RFC3339), by.UTC().Format(time.RFC3339), e.Attempt)}, now)
 	}
-	return left
+	return true
 }
 
 // stoppedReason is why a gang is evicted that its dispatcher has stopped.

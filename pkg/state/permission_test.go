@@ -1,10 +1,12 @@
 package state
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -68,6 +70,54 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	s.ask(1, 2)
 	s.step(time.Second)
 	s.is(workload.Admitted, "")
+}
+
+// A cluster whose gangs have moved gets gangs again when a later dispatcher reports, which may be
+// one that does not ask, and once it was removed and has joined again.
+func TestAReinstalledClusterGetsGangsAgain(t *testing.T) {
+	t.Parallel()
+	for name, back := range map[string]func(*stage){
+		"a later dispatcher reports": func(s *stage) { s.dispatchers["c"] = 2 },
+		"it leaves": func(s *stage) {
+			s.configure(quota.ClusterCordon{Name: "c", Since: s.now, By: "ann", Drain: true, Left: true})
+			s.configure()
+		},
+	} {
+		s := newPermitted(t, workload.FailOver, true)
+		s.step(lasts + lasts/driftOf + stopMargin)
+		s.step(time.Second)
+		s.node("n0", nil)
+		s.step(time.Second)
+		s.is(workload.Queued, "")
+		back(s)
+		for i := range 4 {
+			s.node(fmt.Sprintf("n%d", i), nil)
+		}
+		s.step(time.Second)
+		if got := s.gang().Phase; got != workload.Admitted {
+			t.Errorf("%s: the gang is %s", name, got)
+		}
+	}
+}
+
+// A dispatcher that asks again and again is answered once a second.
+func TestGrantsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newPermitted(t, workload.FailOver, true)
+	s.step(time.Second)
+	s.Flush()
+	for i := range int64(100) {
+		s.ask(1, 10+i)
+	}
+	grants := 0
+	for _, m := range s.Flush().Messages {
+		if _, is := m.Payload.(*event.PermissionGranted); is {
+			grants++
+		}
+	}
+	if grants != 1 {
+		t.Errorf("%d questions of a second have %d answers", 100, grants)
+	}
 }
 
 // What keeps a gang where it is.
@@ -139,6 +189,7 @@ func TestPermissionsAreGrantedToTheOneThatActs(t *testing.T) {
 		}
 		return last
 	}
+	s.step(time.Second)
 	s.ask(2, 7)
 	if g := granted(); g == nil || g.Session != 2 || g.Number != 7 || time.Duration(g.For) != lasts {
 		t.Errorf("granted is %+v", g)

@@ -53,7 +53,8 @@ func (s *State) noteSilentClusters(now time.Time) {
 	var silent map[string]time.Time
 	for _, cluster := range s.admission.Clusters() {
 		last := s.heardSince(Part{cluster, Watcher})
-		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() {
+		// A later dispatcher may be one that never asks.
+		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() && p.session >= s.dispatchers[cluster] {
 			last = p.ranOut // until its dispatcher has removed what is there, and asks again
 		} else if now.Sub(last) < s.silentAfter {
 			continue
