@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,8 +16,14 @@ import (
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
 )
 
-// requestsWithin bounds what is asked of the API server and of NATS for a permission at once.
-const requestsWithin = 5 * time.Second
+const (
+	// requestsWithin bounds what is asked of the API server and of NATS for a permission at once.
+	requestsWithin = 5 * time.Second
+	// asksAgain is how long a process without a permission waits for an answer.
+	asksAgain = 5 * time.Second
+	// sameFault is how long the same trouble is not logged again.
+	sameFault = time.Minute
+)
 
 // obey stops what needs the permission of the cluster when that has ended, until ctx ends
 // or the returned function is called, which waits for that.
@@ -25,16 +32,21 @@ func obey(ctx context.Context, keeper *permission.Keeper, logger *zap.Logger) (e
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		var troubles, endings repeated
 		for {
-			bounded, cancel := context.WithTimeout(ctx, requestsWithin)
-			before := keeper.Stops()
-			err := keeper.Look(bounded)
-			cancel()
-			if n := keeper.Stops() - before; n > 0 {
+			stops, byWall := keeper.Stops(), keeper.EndsByWall()
+			err := keeper.Look(ctx)
+			if n := keeper.Stops() - stops; n > 0 {
 				logger.Warn("permission has run out; stopped what needs it", zap.Int("objects", n))
 			}
-			if err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) {
+			if keeper.EndsByWall() > byWall {
+				logger.Warn("permission has ended by the wall clock of this process, which was started after it was given; the clock may be ahead")
+			}
+			if err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) && troubles.isNews(err.Error()) {
 				logger.Warn("cannot see to the permission of the cluster; retrying", zap.Error(err))
+			}
+			if ending := keeper.Ending(); len(ending) > 0 && endings.isNews(strings.Join(ending, ", ")) {
+				logger.Info("what was stopped is still ending", zap.Strings("objects", ending))
 			}
 			if pause.For(ctx, permission.LookEvery) != nil {
 				return
@@ -42,6 +54,20 @@ func obey(ctx context.Context, keeper *permission.Keeper, logger *zap.Logger) (e
 		}
 	}()
 	return func() { cancel(); <-ended }
+}
+
+// repeated keeps the same line from being logged again and again.
+type repeated struct {
+	text string
+	at   time.Time
+}
+
+func (r *repeated) isNews(text string) bool {
+	if text == r.text && time.Since(r.at) < sameFault {
+		return false
+	}
+	r.text, r.at = text, time.Now()
+	return true
 }
 
 // connect connects to NATS. A process of a cluster that has a permission goes on trying: it
@@ -67,6 +93,9 @@ type permitted struct {
 	epoch      int64
 	granted    chan *event.PermissionGranted
 	logger     *zap.Logger
+
+	told    bool      // queue-manager, that nothing is left of what was there
+	askedAt time.Time // when this term asked last
 }
 
 // renew asks for the permission again and again, once all commands are read: so what was
@@ -78,7 +107,7 @@ func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
 	defer due.Stop()
 	p.awaitCommands(ctx, caughtUp)
 	p.ask(ctx)
-	for asked := p.reconciler.NeedsPermission(); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -89,11 +118,11 @@ func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
 		case <-tick.C:
 			p.ask(ctx)
 		case <-due.C:
-			if needs := p.reconciler.NeedsPermission(); needs && !asked {
-				p.ask(ctx) // the first that needs it waits
-				asked = true
+			waits := !p.told || p.reconciler.NeedsPermission() && !p.keeper.Valid()
+			if waits && time.Since(p.askedAt) >= asksAgain {
+				p.ask(ctx) // the first that needs it waits, or something is still being removed
 			}
-			if p.keeper.Waits() { // what has ended is being removed
+			if p.keeper.Waits() {
 				p.store(ctx)
 			}
 		}
@@ -114,15 +143,19 @@ func (p *permitted) awaitCommands(ctx context.Context, caughtUp <-chan struct{})
 	}
 }
 
-// ask asks for the permission where something needs it, or did.
+// ask asks for the permission where something needs it, or did, and once in each term.
 func (p *permitted) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestsWithin)
 	defer cancel()
-	asked, err := p.keeper.Ask(ctx, p.reporter.cluster, p.epoch, p.reconciler.NeedsPermission())
+	asked, err := p.keeper.Ask(ctx, p.reporter.cluster, p.epoch, p.reconciler.NeedsPermission(), !p.told)
+	if errors.Is(err, permission.ErrStopping) {
+		return // tried again within a second
+	}
+	p.askedAt = time.Now()
 	if err == nil && asked != nil {
 		err = p.reporter.publish(ctx, event.PermissionAskedSubject(p.reporter.cluster), asked, 0)
 	}
-	if err != nil && ctx.Err() == nil {
+	if p.told = p.told || err == nil; err != nil && ctx.Err() == nil {
 		p.logger.Warn("cannot ask for the permission of the cluster; retrying", zap.Error(err))
 	}
 }
@@ -132,7 +165,7 @@ func (p *permitted) store(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestsWithin)
 	defer cancel()
 	was := p.keeper.Valid()
-	if err := p.keeper.Store(ctx, p.reconciler.IsCommanded); err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) {
+	if err := p.keeper.Store(ctx, p.reconciler.IsCommanded); err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) && !errors.Is(err, permission.ErrStopping) {
 		p.logger.Warn("cannot store the permission of the cluster; retrying", zap.Error(err))
 	}
 	if !was && p.keeper.Valid() {
@@ -143,11 +176,26 @@ func (p *permitted) store(ctx context.Context) {
 // permissionMetrics shows how long the permission lasts, and what was stopped without.
 func permissionMetrics(registry *prometheus.Registry, keeper *permission.Keeper) {
 	registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "muster_dispatcher_permission_seconds", Help: "For how long the gangs of queues that fail over may be kept without another answer of queue-manager; 0 where there is none.",
-		}, func() float64 { return keeper.Left().Seconds() }),
+		left{keeper, prometheus.NewDesc("muster_dispatcher_permission_seconds",
+			"For how long the gangs of queues that fail over may be kept without another answer of queue-manager; no sample where none was ever given.", nil, nil)},
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "muster_dispatcher_permission_stopped_total", Help: "Objects and pods deleted because the permission to keep them had run out.",
 		}, func() float64 { return float64(keeper.Stops()) }),
 	)
+}
+
+// left is how long the permission lasts, where there is one or was.
+type left struct {
+	keeper *permission.Keeper
+	desc   *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (l left) Describe(all chan<- *prometheus.Desc) { all <- l.desc }
+
+// Collect implements prometheus.Collector.
+func (l left) Collect(all chan<- prometheus.Metric) {
+	if l.keeper.Stored() {
+		all <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, l.keeper.Left().Seconds())
+	}
 }

@@ -21,9 +21,7 @@ var seeds = flag.Uint64("failovers", 20, "number of runs")
 // what a dispatcher does, as far as the link to queue-manager stands.
 func (p *process) act(holds bool) {
 	ctx, c := context.Background(), p.c
-	if c.w.bug != notObeyed {
-		_ = p.keeper.Look(ctx) // another process may be before it
-	}
+	_ = p.keeper.Look(ctx) // another process may be before it
 	if !holds {
 		return
 	}
@@ -34,7 +32,7 @@ func (p *process) act(holds bool) {
 			p.keeper.Granted(g)
 		}
 		if c.w.at >= p.askAt {
-			if asked, err := p.keeper.Ask(ctx, c.name, c.epoch, len(c.read) > 0); err == nil && asked != nil {
+			if asked, err := p.keeper.Ask(ctx, c.name, c.epoch, len(c.read) > 0, false); err == nil && asked != nil {
 				p.askAt = c.w.at + p.keeper.Every()
 				c.w.state.PermissionAsked(asked, c.w.now())
 			}

@@ -26,7 +26,7 @@ type bug string
 
 const (
 	none bug = ""
-	// notObeyed: no process stops what is not renewed.
+	// notObeyed: no process finds what is not renewed.
 	notObeyed bug = "what is not renewed is not stopped"
 	// slowClock: the clocks of dispatchers run slower than the bound allows.
 	slowClock bug = "the clock is ignored"

@@ -26,6 +26,7 @@ const (
 type limiter struct {
 	mu      sync.Mutex
 	limit   float64
+	least   float64
 	busy    int
 	waiting []chan struct{}
 	halved  time.Time // answers to requests from before are of the same trouble
@@ -37,7 +38,7 @@ type limiter struct {
 // newLimiter registers what the limiter does with the metrics.
 func newLimiter(registry *prometheus.Registry) *limiter {
 	l := &limiter{
-		limit: firstAtOnce,
+		limit: firstAtOnce, least: leastAtOnce,
 		halvings: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "muster_dispatcher_api_limit_halvings_total", Help: "Times that the limit was halved, because the API server said that there are too many requests or took long.",
 		}),
@@ -123,7 +124,7 @@ func (l *limiter) leave(began time.Time, loaded bool) {
 	l.busy--
 	switch {
 	case loaded && began.After(l.halved):
-		l.limit, l.halved = max(leastAtOnce, l.limit/2), time.Now()
+		l.limit, l.halved = max(l.least, l.limit/2), time.Now()
 		l.halvings.Inc()
 	case !loaded && full:
 		l.limit = min(mostAtOnce, l.limit+1/l.limit)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -116,5 +117,21 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	first.Wait()
 	if l.busy != 0 || len(l.waiting) != 0 {
 		t.Errorf("left: %d on their way, %d waiting", l.busy, len(l.waiting))
+	}
+}
+
+// What stops objects in time keeps its requests up when the API server is slow.
+func TestALimitMayHaveAHigherLeast(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(prometheus.NewRegistry())
+	l.least = stopLeastAtOnce
+	for range 10 {
+		if err := l.enter(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.leave(time.Now(), true)
+	}
+	if l.limit < stopLeastAtOnce {
+		t.Errorf("%v requests at once, want %d", l.limit, stopLeastAtOnce)
 	}
 }

@@ -3,17 +3,23 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/kube/apiserver"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/permission"
 )
@@ -27,24 +33,38 @@ const (
 	// stopGrace is the time that pods get to end whose permission has run out. It is part
 	// of the margin that queue-manager waits.
 	stopGrace = 10 * time.Second
-	// stopOverdue is how long after its grace a pod is deleted by force.
-	stopOverdue = 20 * time.Second
+	// stopListWithin bounds one of the lists of what needs the permission.
+	stopListWithin = 20 * time.Second
+	// stopLeastAtOnce is how many requests a slow API server still gets at once: when it answers
+	// slowly, few would not be done in time.
+	stopLeastAtOnce = firstAtOnce
 )
 
 // Permission is the permission of a cluster in its API server. Its writes pass without the
 // Lease: each process obeys the permission.
 type Permission struct {
 	client          *Client
+	metadata        metadata.Interface
 	namespace, name string // of the Lease
 }
 
 // ConnectPermission returns the permission that is kept with a Lease.
 func ConnectPermission(kubeconfig, cluster, namespace, name string) (*Permission, error) {
-	client, err := connect(kubeconfig, cluster, func(next http.RoundTripper) http.RoundTripper { return next }, newLimiter(prometheus.NewRegistry()))
+	limiter := newLimiter(prometheus.NewRegistry())
+	limiter.least = stopLeastAtOnce
+	client, err := connect(kubeconfig, cluster, func(next http.RoundTripper) http.RoundTripper { return next }, limiter)
 	if err != nil {
 		return nil, err
 	}
-	return &Permission{client, namespace, name}, nil
+	config, err := apiserver.Config(kubeconfig, "muster-dispatcher")
+	if err != nil {
+		return nil, err
+	}
+	listing, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for metadata at %s: %w", config.Host, err)
+	}
+	return &Permission{client, listing, namespace, name}, nil
 }
 
 // Permission implements permission.Cluster.
@@ -102,53 +122,58 @@ func (p *Permission) SetPermission(ctx context.Context, instead string, r permis
 	return nil
 }
 
-// Permitted implements permission.Cluster.
+// Permitted implements permission.Cluster. It lists metadata only, all kinds at once. A kind that
+// the cluster does not know has no objects.
 func (p *Permission) Permitted(ctx context.Context) ([]permission.Held, error) {
-	options := metav1.ListOptions{LabelSelector: p.client.ours() + "," + kube.PermissionLabel + "=" + kube.PermissionNeeded}
-	var all []permission.Held
-	for _, kind := range []string{workload.KindRayJob, workload.KindRayService, workload.KindRayCluster} {
-		list, err := p.client.objects.Resource(resources[kind]).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list each %s that needs a permission: %w", kind, err)
-		}
-		for i := range list.Items {
-			all = append(all, heldOf(kind, &list.Items[i]))
-		}
+	ctx, cancel := context.WithTimeout(ctx, stopListWithin)
+	defer cancel()
+	kinds := []string{permission.Pod, workload.KindRayJob, workload.KindRayService, workload.KindRayCluster}
+	held, failed := make([][]permission.Held, len(kinds)), make([]error, len(kinds))
+	var listing sync.WaitGroup
+	for i, kind := range kinds {
+		listing.Go(func() { held[i], failed[i] = p.permitted(ctx, kind) })
 	}
-	pods, err := p.client.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	listing.Wait()
+	return slices.Concat(held...), errors.Join(failed...)
+}
+
+// permitted lists what of a kind needs a permission. Pods that have ended hold nothing.
+func (p *Permission) permitted(ctx context.Context, kind string) ([]permission.Held, error) {
+	resource, options := resources[kind], metav1.ListOptions{LabelSelector: p.client.ours() + "," + kube.PermissionLabel + "=" + kube.PermissionNeeded}
+	if kind == permission.Pod {
+		resource, options.FieldSelector = schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "status.phase!=Succeeded,status.phase!=Failed"
+	}
+	list, err := p.metadata.Resource(resource).List(ctx, options)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("list the pods that need a permission: %w", err)
+		return nil, fmt.Errorf("list each %s that needs a permission: %w", kind, err)
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if podOf(pod).Holds() {
-			held := heldOf(podKind, pod)
-			held.Overdue = held.Deleting && time.Since(pod.DeletionTimestamp.Time) > stopOverdue
-			all = append(all, held)
-		}
+	all := make([]permission.Held, len(list.Items))
+	for i := range list.Items {
+		all[i] = heldOf(kind, &list.Items[i])
 	}
 	return all, nil
 }
 
-const podKind = "Pod"
-
 func heldOf(kind string, o metav1.Object) permission.Held {
 	attempt, _ := strconv.Atoi(o.GetLabels()[kube.AttemptLabel]) // 0 when it is not ours
+	grace := o.GetDeletionGracePeriodSeconds()
 	return permission.Held{
+		Slow: kind == permission.Pod && grace != nil && *grace > int64(stopGrace/time.Second),
 		Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
 		Workload: workload.ID(o.GetLabels()[kube.WorkloadLabel]), Attempt: attempt, Deleting: o.GetDeletionTimestamp() != nil,
 	}
 }
 
-// Stop implements permission.Cluster.
+// Stop implements permission.Cluster. It deletes no pod by force: that is the reaper's, by the
+// rules of its queue.
 func (p *Permission) Stop(ctx context.Context, h permission.Held) error {
-	if h.Kind != podKind {
+	if h.Kind != permission.Pod {
 		return p.client.Delete(ctx, Object{Kind: h.Kind, Namespace: h.Namespace, Name: h.Name, UID: h.UID})
 	}
 	uid, grace := types.UID(h.UID), int64(stopGrace/time.Second)
-	if h.Overdue {
-		grace = 0
-	}
 	err := p.client.core.CoreV1().Pods(h.Namespace).Delete(ctx, h.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: &grace})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete pod %s/%s: %w", h.Namespace, h.Name, err)

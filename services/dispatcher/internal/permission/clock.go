@@ -4,18 +4,19 @@ import "time"
 
 // Clock is the time of a process.
 type Clock interface {
-	// Elapsed is the time since some moment. It goes on evenly, whatever is set.
+	// Elapsed is the time since some moment. It goes on evenly, whatever is set, and while the
+	// machine is suspended.
 	Elapsed() time.Duration
 	Wall() time.Time
 }
 
 // MachineClock is the clock of this machine.
-func MachineClock() Clock { return machine{time.Now()} }
+func MachineClock() Clock { return &machine{began: sinceBoot()} }
 
-type machine struct{ began time.Time }
+type machine struct{ began time.Duration }
 
 // Elapsed implements Clock.
-func (m machine) Elapsed() time.Duration { return time.Since(m.began) }
+func (m *machine) Elapsed() time.Duration { return sinceBoot() - m.began }
 
 // Wall implements Clock.
-func (m machine) Wall() time.Time { return time.Now().Round(0) }
+func (m *machine) Wall() time.Time { return time.Now().Round(0) }

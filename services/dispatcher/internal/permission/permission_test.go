@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ const lasts = time.Minute
 
 // server is an API server with objects that need the permission.
 type server struct {
+	stops   sync.Mutex
 	record  Record
 	held    []Held
 	listing func() // called when they are listed
@@ -41,6 +43,8 @@ func (s *server) Permitted(context.Context) ([]Held, error) {
 }
 
 func (s *server) Stop(_ context.Context, h Held) error {
+	s.stops.Lock()
+	defer s.stops.Unlock()
 	s.held = slices.DeleteFunc(s.held, func(o Held) bool { return o.UID == h.UID })
 	return nil
 }
@@ -68,7 +72,8 @@ func newKept(t *testing.T) (*server, *clock, *Keeper) {
 // renew asks, waits for the answer, and stores it.
 func renew(t *testing.T, k *Keeper, answer time.Duration, c *clock) {
 	t.Helper()
-	asked, err := k.Ask(t.Context(), "c", 1, true)
+	look(t, k)
+	asked, err := k.Ask(t.Context(), "c", 1, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +160,7 @@ func TestWhatAnotherProcessRenewsStays(t *testing.T) {
 	s, c, k := newKept(t)
 	other := New(s, c, lasts)
 	c.pass(lasts - time.Second)
-	asked, err := k.Ask(t.Context(), "c", 1, true)
+	asked, err := k.Ask(t.Context(), "c", 1, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,29 +187,25 @@ func TestWhatHasEndedIsRemovedFirst(t *testing.T) {
 	t.Parallel()
 	s, c, k := newKept(t)
 	c.pass(lasts)
-	asked, err := k.Ask(t.Context(), "c", 1, true)
-	if err != nil {
-		t.Fatal(err)
+	if asked, err := k.Ask(t.Context(), "c", 1, true, false); asked != nil || !errors.Is(err, ErrStopping) {
+		t.Fatalf("asked %+v before anything is removed, %v", asked, err)
 	}
-	if !k.Granted(&event.PermissionGranted{Session: 1, Number: asked.Number, For: asked.For}) {
-		t.Fatal("the answer is refused")
+	if look(t, k); len(s.held) != 0 || !s.record.Stopping {
+		t.Fatalf("%d objects, stopping %t", len(s.held), s.record.Stopping)
 	}
-	commanded := true
-	store := func() {
-		t.Helper()
-		if err := k.Store(t.Context(), func(workload.ID, int) bool { return commanded }); err != nil {
-			t.Fatal(err)
-		}
+	if asked, err := k.Ask(t.Context(), "c", 1, true, false); asked != nil || !errors.Is(err, ErrStopping) {
+		t.Fatalf("asked %+v before it is seen that all is removed, %v", asked, err)
 	}
-	if store(); k.Valid() || !k.Waits() || len(s.held) != 0 || !s.record.Stopping {
-		t.Fatalf("valid %t with %d objects, stopping %t", k.Valid(), len(s.held), s.record.Stopping)
-	}
-	if store(); !k.Valid() || k.Waits() || s.record.Stopping || !slices.Contains(s.record.Stopped, "w/2") {
+	if renew(t, k, 0, c); !k.Valid() || k.Waits() || s.record.Stopping || !slices.Contains(s.record.Stopped, "w/2") {
 		t.Fatalf("valid %t with %+v", k.Valid(), s.record)
 	}
-	commanded = false
-	if store(); len(s.record.Stopped) != 0 {
-		t.Errorf("%v are remembered", s.record.Stopped)
+	c.pass(time.Second)
+	asked, err := k.Ask(t.Context(), "c", 1, true, false)
+	if err != nil || !k.Granted(&event.PermissionGranted{Session: 1, Number: asked.Number, For: asked.For}) {
+		t.Fatalf("the answer is refused, %v", err)
+	}
+	if err := k.Store(t.Context(), func(workload.ID, int) bool { return false }); err != nil || len(s.record.Stopped) != 0 {
+		t.Errorf("%v are remembered, %v", s.record.Stopped, err)
 	}
 }
 
@@ -212,7 +213,7 @@ func TestWhatHasEndedIsRemovedFirst(t *testing.T) {
 func TestAnswersToOtherQuestions(t *testing.T) {
 	t.Parallel()
 	_, c, k := newKept(t)
-	asked, err := k.Ask(t.Context(), "c", 2, true)
+	asked, err := k.Ask(t.Context(), "c", 2, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestAnswersToOtherQuestions(t *testing.T) {
 	if err := k.Store(t.Context(), nil); err != nil || k.Left() > lasts {
 		t.Errorf("it lasts for %s at %s, %v", k.Left(), c.elapsed, err)
 	}
-	if nothing, err := New(&server{}, c, lasts).Ask(t.Context(), "c", 1, false); nothing != nil || err != nil {
+	if nothing, err := New(&server{}, c, lasts).Ask(t.Context(), "c", 1, false, false); nothing != nil || err != nil {
 		t.Errorf("asked %+v where nothing needs it, %v", nothing, err)
 	}
 }

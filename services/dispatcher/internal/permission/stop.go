@@ -10,18 +10,83 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// over reports whether what is stored has ended: by the wall clock; by how long this process
-// has seen it; or, where this process has stored it, by when it asked. What is not known has
-// ended.
-func (k *Keeper) over(stored Record) bool {
+// How long requests may take: to read what is stored, and to replace it, which
+// each decision waits for; to list what needs it; and for one object that is deleted.
+const (
+	readWithin   = 5 * time.Second
+	writeWithin  = 5 * time.Second
+	listWithin   = 60 * time.Second
+	deleteWithin = 10 * time.Second
+	// deletesAtOnce is how many objects are deleted at the same time, and stopWithin how long
+	// pods or objects are gone on with before what is left is listed again.
+	deletesAtOnce = 64
+	stopWithin    = 30 * time.Second
+	// namedMost bounds the objects and the errors that are named.
+	namedMost = 5
+)
+
+// seenLate is how long a process may not have looked to have seen what is stored from its first
+// second. It is as long as a request may take.
+const seenLate = 5 * time.Second
+
+// seen is since when a process has seen what is stored. stored: it has stored that itself, or
+// has looked when it was not stored yet, so that its own clock alone counts.
+type seen struct {
+	until  time.Time
+	at     time.Duration
+	stored bool
+	told   bool // that it has ended by the wall clock
+}
+
+// read reads what is stored.
+func (k *Keeper) read(ctx context.Context) (Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	return k.cluster.Permission(ctx)
+}
+
+// judge reads what is stored, and whether it has ended.
+func (k *Keeper) judge(ctx context.Context) (Record, bool, error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	before := k.clock.Elapsed()
+	stored, err := k.read(ctx)
+	if err != nil {
+		return stored, false, err
+	}
+	return stored, k.over(stored, before), nil
+}
+
+// over reports whether what was read at the given time has ended: by how long this process has
+// seen it, and, when it was there before this process looked, also by the wall clock. What is
+// not known has ended.
+func (k *Keeper) over(stored Record, before time.Duration) (is bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.clock.Elapsed()
-	if !stored.Until.Equal(k.seen.until) {
-		k.seen = seen{stored.Until, now}
+	defer func() {
+		if k.looked, k.hasLooked = before, true; is {
+			k.ends = 0 // what is created now would be deleted
+		}
+	}()
+	k.stored = stored.Text != ""
+	wall, now := k.clock.Wall(), k.clock.Elapsed()
+	if !stored.Until.Equal(k.seen.until) || k.seen.until.IsZero() {
+		k.seen = seen{until: stored.Until, at: now}
+		if k.hasLooked && now-k.looked <= seenLate { // it was stored after that look
+			k.seen.at, k.seen.stored = k.looked, true
+		}
 	}
-	return stored.Stopping || stored.Until.IsZero() || !k.clock.Wall().Before(stored.Until) ||
-		now-k.seen.at >= time.Duration(stored.For)
+	switch {
+	case stored.Stopping || stored.Until.IsZero() || now-k.seen.at >= time.Duration(stored.For):
+		return true
+	case k.seen.stored || wall.Before(stored.Until):
+		return false
+	}
+	if !k.seen.told {
+		k.seen.told = true
+		k.byWall++
+	}
+	return true
 }
 
 // LookEvery is how often Look is to be called: a permission that another process stores is
@@ -29,84 +94,136 @@ func (k *Keeper) over(stored Record) bool {
 const LookEvery = time.Second
 
 // How long it takes until what needs the permission is listed again when nothing was found: where
-// it has ended, and where there has been none.
+// it has ended, and where there has been none since the process began.
 const (
 	listLess   = 5 * time.Second
-	listSeldom = time.Minute
+	listSeldom = time.Hour
+	// listFailed is how long it takes where there has been none, and listing fails.
+	listFailed = time.Minute
 )
 
-// Look stops what needs the permission if that has ended.
+// listed is what was stored when what needs the permission was listed, and when that is to be
+// done again. clean: nothing was found whose deletion had not begun.
+type listed struct {
+	done, clean bool
+	text        string
+	again       time.Duration
+}
+
+// Look stops what needs the permission if that has ended. It bounds its requests, and is not to
+// be called twice at the same time.
 func (k *Keeper) Look(ctx context.Context) error {
-	stored, err := k.cluster.Permission(ctx)
-	if err != nil || !k.over(stored) || k.listedLately(stored) {
+	stored, over, err := k.judge(ctx)
+	if err != nil || !over || k.listedLately(stored) {
 		return err
 	}
 	left, err := k.stop(ctx, stored)
-	if err == nil && left == 0 {
-		k.noteListed(stored)
-	}
+	k.noteListed(stored, left, err)
 	return err
 }
 
-// listedLately reports whether nothing was found a while ago, and the same is stored.
+// listedLately reports whether what needs the permission need not be listed yet.
 func (k *Keeper) listedLately(stored Record) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return stored.Text == k.listed && k.clock.Elapsed() < k.listAgain
+	return k.listed.done && stored.Text == k.listed.text && k.clock.Elapsed() < k.listed.again
 }
 
-func (k *Keeper) noteListed(stored Record) {
+// clean reports whether nothing is left of what may not be kept, as Look has found.
+func (k *Keeper) clean(stored Record) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	after := listLess
-	if stored.Until.IsZero() { // as in most clusters
-		after = listSeldom
-	}
-	k.listed, k.listAgain = stored.Text, k.clock.Elapsed()+after
+	return k.listed.clean && stored.Text == k.listed.text && k.clock.Elapsed() < k.listed.again+seenLate
 }
 
-// stop deletes what needs the permission, and returns how many objects it has found. It
-// notes them first, in place of the permission that has ended: another process that has
-// renewed it meanwhile is noticed by that, and nothing is deleted.
-func (k *Keeper) stop(ctx context.Context, stored Record) (left int, err error) {
-	all, err := k.cluster.Permitted(ctx)
-	if err != nil || len(all) == 0 {
-		return 0, err
+func (k *Keeper) noteListed(stored Record, left int, failed error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clean, after := left == 0 && failed == nil, time.Duration(0)
+	switch {
+	case stored.Text == "" && clean: // as in most clusters
+		after = listSeldom
+	case stored.Text == "" && left == 0:
+		after = listFailed
+	case clean:
+		after = listLess
 	}
-	noted := stored
-	noted.Stopping, noted.Stopped = true, slices.Clone(stored.Stopped)
+	k.listed = listed{true, clean, stored.Text, k.clock.Elapsed() + after}
+}
+
+// stop deletes what needs the permission, and returns how many objects it has found whose
+// deletion had not begun. It notes them first, in place of the permission that has ended:
+// another process that has renewed it meanwhile is noticed by that, and nothing is deleted.
+// What ends slowly or not at all does not count: its deletion has begun, and it is for those who
+// see to it, such as the reaper of the dispatcher.
+func (k *Keeper) stop(ctx context.Context, stored Record) (left int, err error) {
+	listing, cancel := context.WithTimeout(ctx, listWithin)
+	all, failed := k.cluster.Permitted(listing)
+	cancel()
+	k.noteEnding(all)
+	all = slices.DeleteFunc(all, func(h Held) bool { return h.Deleting && !h.Slow })
+	if len(all) == 0 {
+		return 0, failed
+	}
 	for _, h := range all {
-		one := fmt.Sprintf("%s/%d", h.Workload, h.Attempt)
-		if h.Workload != "" && len(noted.Stopped) < stoppedMost && !slices.Contains(noted.Stopped, one) {
-			noted.Stopped = append(noted.Stopped, one)
+		if !h.Deleting {
+			left++
 		}
 	}
 	// What is listed here may need a permission that was stored after the record was read.
-	if err := k.cluster.SetPermission(ctx, stored.Text, noted); err != nil {
-		return len(all), err
+	writing, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	if err := k.cluster.SetPermission(writing, stored.Text, noted(stored, all)); err != nil {
+		return left, err
+	}
+	return left, errors.Join(failed, k.delete(ctx, all))
+}
+
+// noted is what is stored while these are stopped. What was being deleted before is not noted:
+// that was not for the permission.
+func noted(stored Record, all []Held) Record {
+	next := stored
+	next.Stopping, next.Stopped = true, slices.Clone(stored.Stopped)
+	known := map[string]bool{}
+	for _, one := range next.Stopped {
+		known[one] = true
+	}
+	for _, h := range all {
+		one := fmt.Sprintf("%s/%d", h.Workload, h.Attempt)
+		switch {
+		case h.Workload == "" || h.Deleting || known[one]:
+		case len(next.Stopped) >= stoppedMost:
+			next.Overflowed = true
+		default:
+			known[one] = true
+			next.Stopped = append(next.Stopped, one)
+		}
+	}
+	return next
+}
+
+func (k *Keeper) noteStopped() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stops++
+}
+
+// noteEnding notes what is being deleted.
+func (k *Keeper) noteEnding(all []Held) {
+	var names []string
+	for _, h := range all {
+		if h.Deleting && len(names) < namedMost {
+			names = append(names, h.Kind+" "+h.Namespace+"/"+h.Name)
+		}
 	}
 	k.mu.Lock()
-	k.ends = 0 // what is created now would be deleted
-	k.mu.Unlock()
-	var failed []error
-	for _, h := range all {
-		if h.Deleting && h.Kind != "Pod" {
-			continue
-		}
-		err := k.cluster.Stop(ctx, h)
-		failed = append(failed, err)
-		if err == nil && !h.Deleting {
-			k.mu.Lock()
-			k.stops++
-			k.mu.Unlock()
-		}
-	}
-	return len(all), errors.Join(failed...)
+	defer k.mu.Unlock()
+	k.ending = names
 }
 
 // WasStopped reports whether the objects of an attempt were deleted because the permission
-// had ended.
+// had ended. When more were than are noted, any of them may have been.
 func (k *Keeper) WasStopped(ctx context.Context, id workload.ID, attempt int) (bool, error) {
 	stored, err := k.cluster.Permission(ctx)
-	return slices.Contains(stored.Stopped, fmt.Sprintf("%s/%d", id, attempt)), err
+	return stored.Overflowed || slices.Contains(stored.Stopped, fmt.Sprintf("%s/%d", id, attempt)), err
 }
