@@ -46,6 +46,12 @@ type mendableError struct{ error }
 // there and each of them is permitted.
 func (p *pass) create(ctx context.Context) (time.Duration, error) {
 	if len(p.status.Objects) == 0 { // nothing of it is there
+		if stopped, err := p.wasStopped(ctx); err != nil {
+			return 0, err
+		} else if stopped {
+			p.status.Gone, p.status.Stopped = true, true
+			return p.afterGone(ctx)
+		}
 		if waits, err := p.awaitEarlier(ctx); waits || err != nil {
 			return pollAfter, err
 		}

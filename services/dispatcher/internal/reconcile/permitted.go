@@ -60,13 +60,23 @@ func (p *pass) awaitPermission(ctx context.Context) (time.Duration, error) {
 }
 
 // noteGone notes that the object of a workload is gone, and whether a dispatcher has deleted
-// it because the permission had ended.
+// it because the permission had ended. The rule of the queue may have changed since, so the
+// command does not say whether it needed the permission.
 func (p *pass) noteGone(ctx context.Context) (err error) {
-	if p.command.Permitted && p.permission != nil {
+	if p.permission != nil {
 		if p.status.Stopped, err = p.permission.WasStopped(ctx, p.command.Workload, p.command.Attempt); err != nil {
 			return err
 		}
 	}
 	p.status.Gone = true
 	return nil
+}
+
+// wasStopped reports whether the attempt was stopped, so that it is not created again: another
+// process of the dispatcher may not have known that it was created.
+func (p *pass) wasStopped(ctx context.Context) (bool, error) {
+	if !p.command.Permitted || p.permission == nil {
+		return false, nil
+	}
+	return p.permission.WasStopped(ctx, p.command.Workload, p.command.Attempt)
 }

@@ -54,13 +54,45 @@ func TestNothingIsCreatedWithoutItsPermission(t *testing.T) {
 	}
 }
 
+// An object that was stopped is reported as that when its queue has gangs stay meanwhile, and an
+// attempt that was stopped is not created by a process that does not know of it.
+func TestAStoppedAttemptIsNotDeletedByAUser(t *testing.T) {
+	t.Parallel()
+	for name, created := range map[string]bool{"the rule changes": true, "a new process": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.SetPermission(&permission{valid: true, stopped: !created})
+			command := rayCommand(1)
+			command.Permitted = true
+			p.Command(&command)
+			if err := p.see(t, 2); err != nil {
+				t.Fatal(err)
+			}
+			if created {
+				p.SetPermission(&permission{valid: true, stopped: true})
+				stay := command
+				stay.Permitted = false
+				p.Command(&stay)
+				delete(p.cluster.objects, "r")
+				if err := p.see(t, 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !p.status.Gone || !p.status.Stopped || slices.Contains(p.cluster.created, "r") != created {
+				t.Errorf("created is %v, the status %+v", p.cluster.created, p.status)
+			}
+		})
+	}
+}
+
 // An object that is gone because its permission had ended is reported as that, once there is
 // one again; one that others have deleted is not.
 func TestAStoppedObjectIsReported(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
 		p := play(t)
-		permission := &permission{valid: true, stopped: stopped}
+		permission := &permission{valid: true}
 		p.SetPermission(permission)
 		command := rayCommand(1)
 		command.Permitted = true
@@ -69,7 +101,7 @@ func TestAStoppedObjectIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		delete(p.cluster.objects, "r")
-		permission.valid = false
+		permission.valid, permission.stopped = false, stopped
 		if err := p.see(t, 2); err != nil {
 			t.Fatal(err)
 		}
