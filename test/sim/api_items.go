@@ -68,12 +68,12 @@ func (a api) Labelled(_ context.Context, version, kind, namespace string, of wor
 }
 
 // Placeholders implements dispatcher.Cluster.
-func (a api) Placeholders(_ context.Context, _ string, of workload.ID) (found []dispatcher.Placeholder, err error) {
+func (a api) Placeholders(_ context.Context, namespace string, of workload.ID) (found []dispatcher.Placeholder, err error) {
 	if a.c.scaler == nil {
 		return nil, nil
 	}
 	return found, a.call("Placeholders", func() error {
-		found = a.c.scaler.placeholdersOf(of)
+		found = a.c.scaler.placeholdersOf(namespace, of)
 		return nil
 	})
 }

@@ -38,9 +38,9 @@ func (a *autoscaler) placeholders() (all []*item) {
 	return all
 }
 
-func (a *autoscaler) placeholdersOf(of workload.ID) (found []dispatcher.Placeholder) {
+func (a *autoscaler) placeholdersOf(namespace string, of workload.ID) (found []dispatcher.Placeholder) {
 	for _, it := range a.placeholders() {
-		if of == "" || it.workload == of {
+		if (of == "" || it.workload == of) && (namespace == "" || it.id.Namespace == namespace) {
 			found = append(found, dispatcher.Placeholder{
 				Namespace: it.id.Namespace, Name: it.id.Name, UID: it.uid, Workload: it.workload, Request: it.request, Shown: it.shown,
 			})

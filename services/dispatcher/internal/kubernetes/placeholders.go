@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,10 @@ type Placeholder struct {
 	Request              string // the name of the request that it is of
 	Node                 string // where a scheduler has bound it, which none should
 	Shown                bool   // autoscalers see it as pending
+	Deleting             bool
+	// Forged: no dispatcher made it so. Another scheduler serves it, or its id is that of no
+	// workload. Such a pod shows no gang.
+	Forged bool
 }
 
 // RequestKey is the annotation with the request for nodes that a PodTemplate or a placeholder pod
@@ -45,13 +50,19 @@ func (c *Client) Placeholders(ctx context.Context, namespace string, of workload
 	}
 	found := make([]Placeholder, len(list.Items))
 	for i := range list.Items {
-		p := &list.Items[i]
-		found[i] = Placeholder{
-			Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Workload: workload.ID(p.Labels[kube.PlaceholderLabel]),
-			Request: p.Annotations[RequestKey], Node: p.Spec.NodeName, Shown: isUnschedulable(p),
-		}
+		found[i] = placeholderOf(&list.Items[i])
 	}
 	return found, nil
+}
+
+// placeholderOf reads a pod that anyone may have labelled.
+func placeholderOf(p *corev1.Pod) Placeholder {
+	id := p.Labels[kube.PlaceholderLabel]
+	return Placeholder{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Workload: workload.ID(id),
+		Request: p.Annotations[RequestKey], Node: p.Spec.NodeName, Shown: isUnschedulable(p), Deleting: p.DeletionTimestamp != nil,
+		Forged: p.Spec.SchedulerName != PlaceholderScheduler || uuid.Validate(id) != nil,
+	}
 }
 
 // isUnschedulable reports whether autoscalers see a pod as pending.

@@ -55,7 +55,7 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 		if waits, err := p.awaitEarlier(ctx); waits || err != nil {
 			return pollAfter, err
 		}
-		if shown, err := p.hide(ctx); shown || err != nil {
+		if waits, err := p.hide(ctx); waits || err != nil {
 			return pollAfter, err
 		}
 		p.status.Message = ""

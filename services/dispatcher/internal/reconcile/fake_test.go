@@ -44,6 +44,7 @@ type cluster struct {
 	gaveUp          []string          // sizes and pods
 	created         []string          // names
 	pinned          map[string]string // hostname by name of the pod
+	finalized       map[string]bool   // names of pods that do not go
 	frozen          bool              // the cache does not show what is pinned
 	quotas          []gang.Quota      // of the namespace
 	read            int               // how often the quotas were
@@ -111,8 +112,14 @@ func (c *cluster) DeletePod(_ context.Context, pod gang.Pod, force bool) error {
 	if force {
 		name += " by force"
 	}
+	if err := c.answer("delete", pod.Name); err != nil {
+		return err
+	}
 	c.do(func() {
 		c.deleted = append(c.deleted, name)
+		if c.finalized[pod.Name] {
+			return
+		}
 		delete(c.items, bundle.Identity{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
 	})
 	return nil
@@ -211,38 +218,48 @@ func (c *cluster) DeleteItem(_ context.Context, id bundle.Identity, uid string) 
 	return false, nil
 }
 
-func (c *cluster) Labelled(_ context.Context, version, kind, _ string, of workload.ID) (found []kubernetes.Wrapped, err error) {
+func (c *cluster) Labelled(_ context.Context, version, kind, namespace string, of workload.ID) (found []kubernetes.Wrapped, err error) {
 	for id, object := range c.items {
-		if id.APIVersion == version && id.Kind == kind && (of == "" || object.Workload == of) {
+		if id.APIVersion == version && id.Kind == kind && (namespace == "" || id.Namespace == namespace) && (of == "" || object.Workload == of) {
 			found = append(found, *object)
 		}
 	}
 	return found, c.answer("list", kind)
 }
 
-func (c *cluster) Placeholders(_ context.Context, _ string, of workload.ID) (pods []kubernetes.Placeholder, err error) {
+func (c *cluster) Placeholders(_ context.Context, namespace string, of workload.ID) (pods []kubernetes.Placeholder, err error) {
 	for id, item := range c.items {
-		if id.Kind != "Pod" {
+		if id.Kind != "Pod" || namespace != "" && id.Namespace != namespace {
 			continue
 		}
 		_, labels := metadataOf(item.Content)
 		pod := kubernetes.Placeholder{Namespace: id.Namespace, Name: id.Name, UID: item.UID, Workload: workload.ID(labels[kube.PlaceholderLabel]), Shown: item.Content["shown"] != nil}
-		pod.Request = item.Content["metadata"].(map[string]any)["annotations"].(map[string]any)[requestOfKey].(string)
+		annotations, _ := item.Content["metadata"].(map[string]any)["annotations"].(map[string]any)
+		pod.Request, _ = annotations[requestOfKey].(string)
 		pod.Node, _ = item.Content["node"].(string)
+		pod.Forged = item.Content["spec"].(map[string]any)["schedulerName"] != kubernetes.PlaceholderScheduler
+		if labels[kube.PlaceholderLabel] == "" {
+			continue
+		}
 		if of == "" || pod.Workload == of {
 			pods = append(pods, pod)
 		}
 	}
-	slices.SortFunc(pods, func(a, b kubernetes.Placeholder) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(pods, func(a, b kubernetes.Placeholder) int { return strings.Compare(a.Namespace+a.Name, b.Namespace+b.Name) })
 	return pods, c.answer("list", "placeholders")
 }
 
 func metadataOf(content map[string]any) (name string, labels map[string]string) {
 	metadata, labels := content["metadata"].(map[string]any), map[string]string{}
-	for key, value := range metadata["labels"].(map[string]any) {
+	for key, value := range labelsOf(metadata) {
 		labels[key] = value.(string)
 	}
 	return metadata["name"].(string), labels
+}
+
+func labelsOf(metadata map[string]any) map[string]any {
+	labels, _ := metadata["labels"].(map[string]any)
+	return labels
 }
 
 func (c *cluster) ShowPlaceholder(_ context.Context, pod kubernetes.Placeholder) error {

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -32,7 +31,7 @@ type tools struct {
 	permissions permissionChecker
 	owners      *owners
 	placer      *placer
-	showing     *sync.Mutex // held while the placeholder pods of one gang are made
+	shown       *shownPods
 	reaper      *reaper
 	unplanned   *unplannedPods
 	logger      *zap.Logger

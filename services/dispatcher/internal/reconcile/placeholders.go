@@ -2,44 +2,46 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/manifest/bundle"
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/gang"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
-// placeholderImage is never pulled.
-const placeholderImage = "registry.k8s.io/pause:3.10"
+// hideWithin is how long a gang waits for a placeholder pod of its own that does not go, as for
+// a finalizer. Nothing binds such a pod to a node, so it takes no place.
+const hideWithin = 30 * time.Second
 
 // show does the next step towards the placeholder pods of a gang being there, one gang at a
 // time. They have no scheduler and are marked as pods for which a scheduler found no node, so
 // that an autoscaler adds nodes for them, and nothing ever binds them.
 func (p *pass) show(ctx context.Context) (time.Duration, error) {
-	if !p.showing.TryLock() {
+	if err := p.hideUnknown(ctx); err != nil {
+		return 0, err
+	}
+	if !p.shown.making.TryLock() {
 		return requestLookAgain, nil
 	}
-	defer p.showing.Unlock()
+	defer p.shown.making.Unlock()
 	all, err := p.cluster.Placeholders(ctx, "", "")
 	if err != nil {
 		return 0, err
 	}
 	there := map[string]kubernetes.Placeholder{}
-	if err := p.hideUnknown(ctx, all); err != nil {
-		return 0, err
-	}
 	for _, pod := range all {
+		shown, _ := p.workloads.shows(pod)
 		switch {
-		case pod.Workload != p.command.Workload && p.workloads.hasShown(pod):
+		case shown && !p.isMine(pod):
 			return requestLookAgain, p.waitToShow(ctx)
-		case pod.Workload == p.command.Workload && pod.Request == p.command.Provision.Name:
+		case p.isMine(pod) && pod.Request == p.command.Provision.Name:
 			there[pod.Name] = pod
 		}
 	}
@@ -49,7 +51,7 @@ func (p *pass) show(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	for _, pod := range there {
-		if pod.Node != "" {
+		if pod.Node != "" || pod.Forged {
 			return 0, p.placeholderBound(ctx, pod)
 		}
 	}
@@ -59,6 +61,11 @@ func (p *pass) show(ctx context.Context) (time.Duration, error) {
 	status := p.requestStatus()
 	status.Created, status.State, status.Message = true, event.RequestProvisioned, ""
 	return requestMissed, p.report(ctx)
+}
+
+// isMine reports whether a pod is labelled as one of the workload, in its namespace.
+func (p *pass) isMine(pod kubernetes.Placeholder) bool {
+	return pod.Workload == p.command.Workload && pod.Namespace == p.command.Namespace
 }
 
 // waitToShow reports that the pods of another gang are still there.
@@ -73,7 +80,11 @@ func (p *pass) placeholderBound(ctx context.Context, pod kubernetes.Placeholder)
 		return err
 	}
 	p.status.Provision.State = event.RequestFailed
-	p.status.Provision.Message = fmt.Sprintf("pod %s was bound to node %s; no scheduler may serve the name %s, and nothing may change it", pod.Name, pod.Node, kubernetes.PlaceholderScheduler)
+	what := "has another scheduler"
+	if pod.Node != "" {
+		what = "was bound to node " + pod.Node
+	}
+	p.status.Provision.Message = fmt.Sprintf("pod %s %s; no scheduler may serve the name %s, and nothing may change it", pod.Name, what, kubernetes.PlaceholderScheduler)
 	return p.report(ctx)
 }
 
@@ -96,7 +107,7 @@ func (p *pass) createPlaceholders(ctx context.Context, there map[string]kubernet
 		if _, has := there[pod.id.Name]; has {
 			continue
 		}
-		uid, err := p.cluster.CreateItem(ctx, pod.id, pod.manifest)
+		uid, err := p.createPlaceholder(ctx, pod)
 		if err != nil {
 			again, err = p.requestNotCreated(ctx, err)
 			return false, again, err
@@ -114,84 +125,27 @@ func (p *pass) createPlaceholders(ctx context.Context, there map[string]kubernet
 	return true, 0, nil
 }
 
-// placeholder is a pod that is to exist.
-type placeholder struct {
-	id       bundle.Identity
-	manifest json.RawMessage
-}
-
-// placeholders are the pods of a request.
-func (p *pass) placeholders() (pods []placeholder, err error) {
-	specs, err := p.stampedTemplates()
-	if err != nil {
-		return nil, err
-	}
-	for _, asked := range p.command.Provision.Pods {
-		template := specs[asked.PodSet]
-		if template == nil {
-			return nil, fmt.Errorf("the manifest has no pod template for pod set %q", asked.PodSet)
+// createPlaceholder creates a pod. One of that name which is none of the workload's is of
+// another party, and stays.
+func (p *pass) createPlaceholder(ctx context.Context, pod placeholder) (uid string, err error) {
+	for range 2 { // it may go before it is looked for
+		if uid, err = p.cluster.CreateItem(ctx, pod.id, pod.manifest); !apierrors.IsAlreadyExists(err) {
+			return uid, err
 		}
-		spec, _ := template["spec"].(map[string]any)
-		bare := placeholderSpec(spec)
-		for i := range asked.Pods {
-			name := templateName(p.command.Provision.Name, asked.PodSet+"-"+strconv.Itoa(i))
-			manifest, err := json.Marshal(map[string]any{"apiVersion": podTemplatesAPI, "kind": "Pod", "metadata": p.placeholderMetadata(name), "spec": bare})
-			if err != nil {
-				return nil, fmt.Errorf("encode placeholder pod %s: %w", name, err)
-			}
-			pods = append(pods, placeholder{bundle.Identity{APIVersion: podTemplatesAPI, Kind: "Pod", Namespace: p.command.Namespace, Name: name}, manifest})
+		pods, err := p.cluster.Placeholders(ctx, p.command.Namespace, p.command.Workload)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(pods, func(there kubernetes.Placeholder) bool { return there.Name == pod.id.Name }) {
+			return "", fmt.Errorf("pod %s: %w", pod.id, errLeaving) // or it was made a moment ago
 		}
 	}
-	return pods, nil
-}
-
-// placeholderMetadata has none of the labels of a gang's pods, nor those of the manifest: no
-// controller or Service may take the pod for its own.
-func (p *pass) placeholderMetadata(name string) map[string]any {
-	return map[string]any{
-		"name": name, "namespace": p.command.Namespace,
-		"labels":      map[string]any{kube.PlaceholderLabel: string(p.command.Workload), kube.PlaceholderClusterLabel: p.command.Cluster},
-		"annotations": map[string]any{requestOfKey: p.command.Provision.Name, kube.EpochKey: strconv.FormatInt(p.command.Epoch, 10)},
-	}
-}
-
-// placeholderSpec keeps of a pod what an autoscaler chooses nodes by, and nothing that could run.
-func placeholderSpec(spec map[string]any) map[string]any {
-	bare := map[string]any{
-		"schedulerName": kubernetes.PlaceholderScheduler, "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false,
-		"securityContext": map[string]any{"runAsNonRoot": true, "runAsUser": 65535, "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
-	}
-	for _, field := range []string{"nodeSelector", "affinity", "tolerations", "priorityClassName", "runtimeClassName", "overhead"} {
-		if value, has := spec[field]; has {
-			bare[field] = value
-		}
-	}
-	for _, field := range []string{"containers", "initContainers"} {
-		containers, _ := spec[field].([]any)
-		var kept []any
-		for i, one := range containers {
-			container, _ := one.(map[string]any)
-			empty := map[string]any{
-				"name": fmt.Sprintf("placeholder-%s-%d", map[string]string{"containers": "c", "initContainers": "i"}[field], i), "image": placeholderImage,
-				"securityContext": map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}}},
-			}
-			for _, field := range []string{"resources", "restartPolicy"} { // a sidecar's requests add up
-				if value, has := container[field]; has {
-					empty[field] = value
-				}
-			}
-			kept = append(kept, empty)
-		}
-		if len(kept) > 0 {
-			bare[field] = kept
-		}
-	}
-	return bare
+	return "", finalError{fmt.Errorf("%s %w", pod.id, foreignError(pod.id))}
 }
 
 // hide removes the placeholder pods of a gang before its object is created. It reports whether
-// some were there.
-func (p *pass) hide(ctx context.Context) (shown bool, err error) {
+// that has to wait for some, which it does for a while.
+func (p *pass) hide(ctx context.Context) (waits bool, err error) {
 	if p.command.Provision == nil || p.command.Provision.Class != workload.PlaceholderClass {
 		return false, nil
 	}
@@ -199,7 +153,21 @@ func (p *pass) hide(ctx context.Context) (shown bool, err error) {
 		return true, err
 	}
 	pods, err := p.cluster.Placeholders(ctx, p.command.Namespace, p.command.Workload)
-	return len(pods) > 0, err
+	if err != nil || len(pods) == 0 {
+		return false, err
+	}
+	within := hideWithin
+	for _, pod := range pods {
+		if pod.Node != "" || pod.Forged { // it may take a place
+			within = removeWithin
+		}
+	}
+	if waited := p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())); waited > within {
+		p.logger.Warn("a placeholder pod does not go; the object is created beside it", append(p.fields(), zap.String("pod", pods[0].Name))...)
+		return false, nil
+	}
+	p.status.Message = fmt.Sprintf("placeholder pod %s is being deleted and still there (see its metadata.finalizers); the %s is created when it is gone, or after %s", pods[0].Name, p.command.Kind, within)
+	return true, p.report(ctx)
 }
 
 // removePlaceholders deletes the placeholder pods of the workload, but for those of a request.

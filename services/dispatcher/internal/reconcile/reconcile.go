@@ -68,14 +68,14 @@ func NewSteps(cluster Cluster, report Reporter, reported map[workload.ID]event.G
 }
 
 func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]event.GangStatus, logger *zap.Logger, metrics *Metrics, by pace) *Reconciler {
-	all := newWorkloads(reported)
+	all, shown := newWorkloads(reported), &shownPods{}
 	owners := &owners{controllers: newControllers()}
 	reaper := &reaper{cluster: cluster, logger: logger, metrics: metrics, now: by.now, atOnce: by.atOnce}
 	look := func(id workload.ID) { by.queue.Add(id) }
 	strays := &strays{workloads: all, owners: owners, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now}
 	return &Reconciler{
 		tools: &tools{
-			cluster: cluster, workloads: all, queue: by.queue, logger: logger, metrics: metrics, now: by.now, showing: &sync.Mutex{},
+			cluster: cluster, workloads: all, queue: by.queue, logger: logger, metrics: metrics, now: by.now, shown: shown,
 			reports:     &reports{report, all, by.order},
 			permissions: permissionChecker{cluster}, owners: owners, reaper: reaper,
 			placer:    &placer{cluster, &starter{cluster: cluster, workloads: all, logger: logger, now: by.now}, owners, reaper, metrics, by.atOnce},
@@ -83,7 +83,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 		},
 		order: by.order, strays: strays,
 		republisher: &republisher{workloads: all, look: look},
-		sweeper:     &sweeper{workloads: all, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now},
+		sweeper:     &sweeper{workloads: all, shown: shown, cluster: cluster, look: look, logger: logger, metrics: metrics, now: by.now},
 	}
 }
 

@@ -44,6 +44,7 @@ type sweepCache interface {
 // asked, and without an answer nothing is done. Sweeps come one after the other.
 type sweeper struct {
 	workloads *workloads
+	shown     *shownPods
 	cluster   sweepAPI
 	cache     sweepCache
 	look      func(workload.ID)

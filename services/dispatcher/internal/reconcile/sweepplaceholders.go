@@ -3,17 +3,99 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
 
 	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
-// hasShown reports whether a pod is of a gang that shows itself or did, by its last command. What
-// a tenant labels so is of none, and keeps no other gang from showing itself.
-func (w *workloads) hasShown(pod kubernetes.Placeholder) bool {
+// Bounds of the questions that a gang asks before it shows itself, about pods of workloads of
+// which there is no command: a tenant may label any number of pods so.
+const (
+	mostAskedOf  = 4  // of one namespace
+	mostAskedNow = 16 // of all
+)
+
+// shownPods is what the workers and the sweep share about placeholder pods.
+type shownPods struct {
+	making sync.Mutex // held while the pods of one gang are made
+
+	mu sync.Mutex
+	// kept are the UIDs of pods that show no gang and may not be deleted, as in a namespace of
+	// no queue.
+	kept map[string]bool
+}
+
+// placeholderKey is what pods of one request have in common.
+type placeholderKey struct {
+	namespace string
+	workload  workload.ID
+	request   string
+}
+
+func keyOf(pod kubernetes.Placeholder) placeholderKey {
+	return placeholderKey{pod.Namespace, pod.Workload, pod.Request}
+}
+
+// shows reports whether a pod is of a gang that shows itself by its last command, and whether
+// there is a command. What a tenant labels so is of none, and keeps no other gang from showing
+// itself; so is what is left of a gang that has started.
+func (w *workloads) shows(pod kubernetes.Placeholder) (shows, known bool) {
 	command := w.get(pod.Workload).wanted()
-	return command != nil && command.Provision != nil && command.Provision.Name == pod.Request && command.Namespace == pod.Namespace
+	if command == nil || pod.Forged {
+		return false, command != nil
+	}
+	return command.State == event.Provision && command.Provision != nil && command.Provision.Name == pod.Request && command.Namespace == pod.Namespace, true
+}
+
+// showsBy is shows according to queue-manager.
+func showsBy(record *workload.Record, pod kubernetes.Placeholder) bool {
+	if record == nil || record.Provisioning == nil || record.Phase != workload.Queued {
+		return false
+	}
+	asked := record.Provisioning
+	return asked.Open && asked.Placeholders() && asked.Name == pod.Request && record.Namespace == pod.Namespace
+}
+
+// mayRemove reports whether a pod is one to look up and to delete: not one that is forged, which
+// others may need, is being deleted, or may not be.
+func (s *shownPods) mayRemove(pod kubernetes.Placeholder) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !pod.Forged && !pod.Deleting && !s.kept[pod.UID]
+}
+
+// remove deletes a pod that shows no gang. That it may not is said once.
+func (s *shownPods) remove(ctx context.Context, t podDeleter, logger *zap.Logger, pod kubernetes.Placeholder) (removed bool, err error) {
+	err = deletePlaceholder(ctx, t, pod)
+	if !apierrors.IsForbidden(err) && !refusedForGood(err) {
+		return err == nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = map[string]bool{}
+	}
+	s.kept[pod.UID] = true
+	logger.Warn("a pod is labelled as a placeholder pod, shows no gang, and may not be deleted; leaving it",
+		zap.String("workload", string(pod.Workload)), zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.Error(err))
+	return false, nil
+}
+
+// forgetGone forgets pods that are gone.
+func (s *shownPods) forgetGone(there []kubernetes.Placeholder) {
+	uids := map[string]bool{}
+	for _, pod := range there {
+		uids[pod.UID] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.kept, func(uid string, _ bool) bool { return !uids[uid] })
 }
 
 // sweepPlaceholders removes placeholder pods that no workload has according to queue-manager.
@@ -21,71 +103,93 @@ func (s *sweeper) sweepPlaceholders(ctx context.Context, truth Truth) {
 	pods, err := s.cluster.Placeholders(ctx, "", "")
 	if err != nil {
 		s.logger.Warn("cannot list the placeholder pods", zap.Error(err))
+		return
 	}
-	known := map[string]bool{}  // by request: whether it is wanted
+	s.shown.forgetGone(pods)
+	answers := map[placeholderKey]bool{}
 	lookups := map[string]int{} // by namespace
 	for _, pod := range pods {
-		key := string(pod.Workload) + " " + pod.Request
-		wanted, asked := known[key]
+		if !s.shown.mayRemove(pod) {
+			continue
+		}
+		shows, known := s.workloads.shows(pod)
+		answer, asked := answers[keyOf(pod)]
 		switch {
 		case ctx.Err() != nil:
 			return
+		case known:
 		case asked:
-		case s.wantsRequest(pod.Workload, pod.Request):
-			wanted = true
+			shows = answer
 		case lookups[pod.Namespace] == mostLookups:
 			continue
 		default:
 			lookups[pod.Namespace]++
-			if wanted, err = s.hasRequest(ctx, truth, pod.Workload, pod.Request); err != nil {
+			record, err := askTruth(ctx, truth, pod.Workload)
+			if err != nil {
+				s.logger.Warn("cannot look up the workload of a placeholder pod; keeping the pod", zap.String("workload", string(pod.Workload)), zap.Error(err))
 				return
 			}
+			shows = showsBy(record, pod)
+			answers[keyOf(pod)] = shows
 		}
-		known[key] = wanted
-		if !wanted {
+		if !shows {
 			s.removePlaceholder(ctx, pod)
 		}
 	}
 }
 
 func (s *sweeper) removePlaceholder(ctx context.Context, pod kubernetes.Placeholder) {
-	if err := deletePlaceholder(ctx, s.cluster, pod); err != nil {
+	removed, err := s.shown.remove(ctx, s.cluster, s.logger, pod)
+	if err != nil {
 		s.logger.Warn("cannot remove an orphaned placeholder pod", zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.Error(err))
-		return
 	}
-	s.metrics.orphans.Inc()
-	s.logger.Warn("orphaned placeholder pod removed", zap.String("workload", string(pod.Workload)), zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
+	if removed {
+		s.metrics.orphans.Inc()
+		s.logger.Warn("orphaned placeholder pod removed", zap.String("workload", string(pod.Workload)), zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name))
+	}
 }
 
-// hideUnknown removes the pods of gangs of which there is no command, as when the stream has lost
-// it, and which show themselves no more according to queue-manager. The pods of one that does go
-// when its command comes again. Few of them are looked up at a time: a tenant may make any number.
-func (p *pass) hideUnknown(ctx context.Context, pods []kubernetes.Placeholder) error {
+func askTruth(ctx context.Context, truth Truth, id workload.ID) (*workload.Record, error) {
+	asking, done := context.WithTimeout(ctx, askTimeout)
+	defer done()
+	return truth(asking, id)
+}
+
+// hideUnknown removes the pods of gangs that show themselves no more: by their command, or where
+// there is none, as when the stream has lost it, according to queue-manager. Few of them are
+// looked up at a time, and no gang waits meanwhile.
+func (p *pass) hideUnknown(ctx context.Context) error {
 	if p.truth == nil {
 		return nil
 	}
-	known := map[string]bool{} // by request: whether it is open
+	pods, err := p.cluster.Placeholders(ctx, "", "")
+	if err != nil {
+		return err
+	}
+	answers, lookups := map[placeholderKey]bool{}, map[string]int{}
 	for _, pod := range pods {
-		key := string(pod.Workload) + " " + pod.Request
-		open, asked := known[key]
-		switch {
-		case pod.Workload == p.command.Workload || p.workloads.hasShown(pod):
+		if p.isMine(pod) || !p.shown.mayRemove(pod) {
 			continue
+		}
+		shows, known := p.workloads.shows(pod)
+		answer, asked := answers[keyOf(pod)]
+		switch {
+		case known:
 		case asked:
-		case len(known) == mostLookups:
-			return nil
+			shows = answer
+		case lookups[pod.Namespace] == mostAskedOf, len(answers) == mostAskedNow:
+			continue
 		default:
-			asking, done := context.WithTimeout(ctx, askTimeout)
-			record, err := p.truth(asking, pod.Workload)
-			done()
+			lookups[pod.Namespace]++
+			record, err := askTruth(ctx, p.truth, pod.Workload)
 			if err != nil {
 				return fmt.Errorf("look up workload %s, which shows itself: %w", pod.Workload, err)
 			}
-			open = record != nil && record.Provisioning != nil && record.Provisioning.Open && record.Provisioning.Name == pod.Request
-			known[key] = open
+			shows = showsBy(record, pod)
+			answers[keyOf(pod)] = shows
 		}
-		if !open {
-			if err := deletePlaceholder(ctx, p.cluster, pod); err != nil {
+		if !shows {
+			if _, err := p.shown.remove(ctx, p.cluster, p.logger, pod); err != nil {
 				return err
 			}
 		}
