@@ -56,7 +56,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 	}
 	l.admission.Enqueue(admission.Waiting{
 		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored && l.saysWhetherHeld(e), Held: e.Hold.Message(),
-		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e),
+		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e), Failures: failuresOf(e),
 		Never:     e.Reason != nil && e.Reason.Kind == workload.ReasonNeverFits,
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})

@@ -114,7 +114,11 @@ func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 func (l *lifecycle) checkShown(e *entry, now time.Time) {
 	p := e.Provisioning
 	held := l.admission.HeldReason(&e.Workload) != nil
-	barred := elapsed(now, p.Since, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != ""
+	barredSince := p.Since
+	if since := l.admission.BarredSince(p.Cluster); since.After(barredSince) {
+		barredSince = since
+	}
+	barred := l.admission.Barred(e.ID, p.Cluster) != "" && elapsed(now, barredSince, settleProvisioned)
 	switch {
 	case held || barred:
 		l.withdrawRequest(e, now)

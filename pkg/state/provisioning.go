@@ -42,6 +42,14 @@ func triedBy(e *entry) [][]workload.PodSetFlavors {
 	return e.Provisioning.Tried
 }
 
+// failuresOf counts the requests for nodes that have failed.
+func failuresOf(e *entry) int {
+	if e.Provisioning == nil {
+		return 0
+	}
+	return e.Provisioning.Failures
+}
+
 // requestNodes has the dispatcher ask for nodes, by a number that was never used before.
 func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
 	next := workload.Provisioning{Open: true, Number: l.nextNumber(0), Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods, Since: now.UTC()} // as it is read from Postgres

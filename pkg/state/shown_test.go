@@ -155,3 +155,30 @@ func TestTheNextFlavorIsShownInItsTurn(t *testing.T) {
 	next.tick()
 	next.wantFlavor("spot")
 }
+
+// A cordon of a moment ends no turn: the five minutes count from the cordon.
+func TestATurnEndsFiveMinutesAfterItsClusterIsBarred(t *testing.T) {
+	t.Parallel()
+	a := newShower(t)
+	a.answers(requestOne, event.RequestProvisioned)
+	a.now = a.now.Add(4*time.Minute + settleProvisioned/2)
+	settings := a.Settings()
+	settings.Policy.ClusterCordons = []quota.ClusterCordon{{Name: "c", Since: a.now, By: "ann"}}
+	a.ApplyConfiguration(settings.Queues, settings.Policy, a.Version()+1)
+	a.step(0)
+	a.tick()
+	a.wantSent()
+	if p := a.gang().Provisioning; !p.Open {
+		t.Fatalf("the request is %+v: a cordon of a moment ends a turn of more than five minutes", p)
+	}
+	a.now = a.now.Add(3 * time.Minute)
+	a.tick()
+	if p := a.gang().Provisioning; !p.Open {
+		t.Fatalf("after three minutes the request is %+v", p)
+	}
+	a.now = a.now.Add(2 * time.Minute)
+	a.tick()
+	if p := a.gang().Provisioning; p.Open || p.Failures > 0 {
+		t.Errorf("after five minutes the request is %+v, want none, and no failure", p)
+	}
+}

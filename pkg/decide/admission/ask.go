@@ -31,31 +31,41 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 	if check == nil || triedFlavors(w.Tried, a.Flavors) {
 		return why
 	}
+	var shown []string // clusters in which another gang is shown
 	for _, cluster := range clusters {
-		pods := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
+		pods, _ := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
 		}
 		if check.Placeholders() {
 			if d.state.shownIn(cluster) != nil {
-				why = waitsToBeShown(why, cluster)
+				shown = append(shown, cluster)
 				continue
 			}
 			pods = managedPods(flavored.w, check)
+			if d.defers(w, cluster) {
+				d.deferred = append(d.deferred, deferredAsk{w, a, Ask{Workload: w.Workload.ID, Cluster: cluster, Check: check.Check, Flavors: a.Flavors, Pods: pods}})
+				return why
+			}
 		}
-		if d.putToChecks(w, a, true) {
-			return nil
-		}
-		d.state.removeFromClass(w)
-		w.Asked = &Asked{Cluster: cluster, Flavors: a.Flavors, Placeholders: check.Placeholders()}
-		d.state.takeQuota(w)
-		d.noteUsage(w.queue, a)
-		d.plan.Asks = append(d.plan.Asks, Ask{Workload: w.Workload.ID, Cluster: cluster, Check: check.Check, Flavors: a.Flavors, Pods: pods})
-		d.wait(w, AskedReason(cluster, check.Check, pods, check.Placeholders()))
-		w.Reported = true
+		d.askFor(w, a, check.Placeholders(), Ask{Workload: w.Workload.ID, Cluster: cluster, Check: check.Check, Flavors: a.Flavors, Pods: pods})
 		return nil
 	}
-	return why
+	return waitsToBeShown(why, shown)
+}
+
+// askFor asks for nodes, once the checks of the queue have agreed.
+func (d *decision) askFor(w *Waiting, a quota.Assess, placeholders bool, ask Ask) {
+	if d.putToChecks(w, a, true) {
+		return
+	}
+	d.state.removeFromClass(w)
+	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Placeholders: placeholders}
+	d.state.takeQuota(w)
+	d.noteUsage(w.queue, a)
+	d.plan.Asks = append(d.plan.Asks, ask)
+	d.wait(w, AskedReason(ask.Cluster, ask.Check, ask.Pods, placeholders))
+	w.Reported = true
 }
 
 func triedFlavors(tried [][]workload.PodSetFlavors, flavors []workload.PodSetFlavors) bool {
@@ -78,14 +88,16 @@ func (s *State) HasOtherFlavors(id workload.ID, tried [][]workload.PodSetFlavors
 
 // lackingPods counts the pods without a place, of the pod sets that the check asks for. One
 // pod set after the other gets as many places as there are beside those before it; one that
-// has to stay together gets all or none.
-func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Workload, check *quota.Provisioning) (lacking []workload.PodCount) {
+// has to stay together gets all or none. The queue pays for the searches. One that has
+// no answer counts as no place.
+func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Workload, check *quota.Provisioning) (lacking []workload.PodCount, found answered) {
 	sets := slices.Clone(w.PodSets)
 	for i := range sets {
 		sets[i].Count = 0
 	}
 	fits := func() bool {
-		verdict, _ := d.solve(q, fleet, &workload.Workload{PodSets: sets})
+		verdict, cut := d.solve(q, fleet, &workload.Workload{PodSets: sets})
+		found.undecided, found.cut = found.undecided || verdict.Outcome == placement.Unknown, found.cut || cut
 		return verdict.Outcome == placement.Fits
 	}
 	for i := range sets {
@@ -110,8 +122,11 @@ func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Wor
 			lacking = append(lacking, workload.PodCount{PodSet: sets[i].Name, Pods: all - most})
 		}
 	}
-	return lacking
+	return lacking, found
 }
+
+// answered says whether searches have no answer: some are undecided, or cut for want of allowance.
+type answered struct{ undecided, cut bool }
 
 // AskedReason is why a workload waits that has asked for nodes: for these pods, in a cluster,
 // by an AdmissionCheck, or by showing itself as these pods.

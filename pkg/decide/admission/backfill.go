@@ -36,10 +36,10 @@ func (d *decision) allocateReserved(w *Waiting, cluster string) (against []*head
 
 // backfill looks for places that delay no head before the workload, on one cluster
 // after the other. The caller has found places without regard to reservations.
-func (d *decision) backfill(w *Waiting, flavored *flavoredSignature) (cluster string, places []workload.Placement, why *workload.Reason) {
+func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, places []workload.Placement, why *workload.Reason) {
 	var delayed *headReservation
 	var spared *workload.Reason
-	for _, cluster := range d.state.clustersFor(w) {
+	for _, cluster := range clusters {
 		if _, none := flavored.verdicts[cluster]; none || d.state.fleets[cluster].Len() == 0 {
 			continue
 		}

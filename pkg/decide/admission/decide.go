@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -28,7 +29,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.promoteImpatient()
 	d.requeue()
 	d.restoreNominations()
-	for again := true; again; again = d.refreshBlockers() {
+	for again := true; again; again = d.refreshBlockers() || d.askDeferred() {
 		for class := d.nextClass(); class != nil; class = d.nextClass() {
 			d.tryFirst(class)
 		}
@@ -81,6 +82,8 @@ type decision struct {
 	reserving int
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
+	// deferred are of gangs that leave their turn to be shown to others.
+	deferred []deferredAsk
 }
 
 // endBackoffs puts workloads whose back-off is over into their classes.
@@ -151,6 +154,10 @@ func (d *decision) restoreNominations() {
 func (d *decision) tryFirst(class *equivalenceClass) {
 	w := class.first()
 	if why := d.start(w); why != nil {
+		if d.isDeferred(w) { // whether it gets it is seen at the end
+			d.state.block(class, cmp.Or(class.reason, why))
+			return
+		}
 		why = d.wordNever(w, why)
 		last := class.reason
 		changed := last == nil || last.Message != why.Message
@@ -173,47 +180,4 @@ func (d *decision) reportReservations() {
 		}
 		r.reported = true
 	}
-}
-
-// nextAt returns the earliest time at which a class, a head or a back-off is due.
-func (d *decision) nextAt() time.Time {
-	var next time.Time
-	note := func(t time.Time) {
-		if !t.IsZero() && t.After(d.now) && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
-	if len(d.state.backingOff) > 0 {
-		note(d.state.backingOff[0].NotBefore)
-	}
-	for _, q := range d.state.sorted {
-		for class := range q.blocked {
-			note(class.retryAt)
-		}
-		if !q.strict() && q.all.Len() > 0 && !q.head().Since.IsZero() {
-			note(q.head().patienceEnd())
-		}
-		if len(q.locals) > 1 && (q.strict() || q.reserves(d.now)) { // another may be the head by then
-			note(d.now.Add(d.state.tree.SamplingInterval()))
-		}
-		if len(q.patient) > 0 {
-			note(q.patient[0].patienceEnd())
-		}
-	}
-	for i := range d.state.tree.BudgetStops() {
-		note(d.state.tree.BudgetStops()[i].Until)
-	}
-	for i := range d.state.tree.Reservations() {
-		r := &d.state.tree.Reservations()[i]
-		note(r.Until)
-		if r.Evict {
-			note(r.From)
-		}
-	}
-	for _, r := range d.state.reservations {
-		if !r.start.IsZero() {
-			note(r.start.Add(time.Second)) // a gang is over time then
-		}
-	}
-	return next
 }

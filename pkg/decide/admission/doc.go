@@ -38,10 +38,11 @@
 //	    startSmaller           smaller.go         the largest size that may start instead;
 //	                                              putToChecks, then admit or nominate
 //	  refreshBlockers          decide.go          head reservations, stale refusals
+//	  askDeferred              deferred.go        gangs shown that failed more often than others
 //	scheduleRetries            evictable.go       when protection from eviction ends
 //	reportNew                  report.go          reasons of gangs
 //	reportReservations         decide.go          reasons of heads with a new reservation
-//	nextAt                     decide.go          when to decide without an event
+//	nextAt                     next_at.go         when to decide without an event
 //
 // # Files
 //
@@ -51,15 +52,16 @@
 //	questions   snapshot_builder, question, explain, explain_changes, explain_clusters,
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
-//	stages      decide, report, drain_clusters, settle, settle_asked, recheck, start, smaller, fit,
-//	            kept_shown, ask, checks, preempt, victims, admit, grow, backfill, reserve_head,
+//	stages      decide, next_at, report, drain_clusters, settle, settle_asked, recheck, start,
+//	            smaller, fit, kept_shown, deferred, ask, checks, preempt, victims, admit, grow,
+//	            backfill, reserve_head,
 //	            beside, ends, reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
 //	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
 //	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
-//	            head_reason, foreign, clusters, calendar
+//	            head_reason, foreign, clusters, barred_since, calendar
 //	ground      regret, victim_order, queue, queue_front, equivalence_class, local_use,
 //	            signature, order, lacking, allowance, savepoint, namespaces, served, plan,
 //	            state

@@ -112,6 +112,7 @@ type classKey struct {
 	namespace string      // in a queue that selects namespaces
 	local     string      // in a queue that is ordered by the use of LocalQueues
 	tried     int         // flavors by which no nodes are asked for
+	failures  int         // in a queue whose gangs show themselves
 	reserved  string      // the reservations of nodes that are for it, as one of its queue
 }
 

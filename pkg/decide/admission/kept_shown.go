@@ -23,10 +23,13 @@ func (d *decision) keptForShown(w *Waiting, flavored *flavoredSignature, cluster
 		return nil // its turn ends
 	}
 	fleet := d.state.fleets[cluster]
+	var found answered
 	lacking := func() (pods int) {
-		for _, set := range d.lackingPods(shown.queue, fleet, o.flavored[i].w, check) {
+		sets, of := d.lackingPods(w.queue, fleet, o.flavored[i].w, check) // the candidate's search
+		for _, set := range sets {
 			pods += set.Pods
 		}
+		found.undecided, found.cut = found.undecided || of.undecided, found.cut || of.cut
 		return pods
 	}
 	without := lacking()
@@ -34,7 +37,16 @@ func (d *decision) keptForShown(w *Waiting, flavored *flavoredSignature, cluster
 	fleet.Allocate(flavored.w, places)
 	with := lacking()
 	fleet.Rollback(mark)
-	if with <= without {
+	switch {
+	case found.cut:
+		return d.retryWhenAllowed(w.class)
+	case found.undecided:
+		w.class.sparing = true
+		return &workload.Reason{
+			Kind:    workload.ReasonUnknown,
+			Message: fmt.Sprintf("undecided: it fits in cluster %s, and whether a gang before it, which is shown there as placeholder pods, could use its places is not known within the steps of a search", cluster),
+		}
+	case with <= without:
 		return nil
 	}
 	w.class.sparing = true

@@ -128,6 +128,9 @@ func (w *Waiting) key() classKey {
 	if w.queue.backfills() {
 		key.runTime, key.impatient = w.RunTime, w.impatient
 	}
+	if w.Failures > 0 && w.queue.quota.ShowsPlaceholders() {
+		key.failures = w.Failures
+	}
 	if w.queue.quota.Selector() != nil {
 		key.namespace = w.Workload.Namespace
 	}

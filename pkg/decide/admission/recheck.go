@@ -50,9 +50,8 @@ func (d *decision) endBudgetStops() {
 
 // recheckDefaults has waiting workloads ask for what their namespaces now have by default.
 // So do those that hold quota while they wait for nodes or checks: a new leader takes their
-// quota before it reads the defaults. Where that is more than the queue may use, they give it
-// up. Those with a nomination start with what is reserved for
-// them.
+// quota before it reads the defaults. Where all of them hold more than the queue may use, the
+// last in line give it up. Those with a nomination start with what is reserved for them.
 func (d *decision) recheckDefaults() {
 	s := d.state
 	if !s.events.defaults {
@@ -69,15 +68,16 @@ func (d *decision) recheckDefaults() {
 		again := w.resubmitted(s)
 		again.Reported = w.Asked != nil && w.Reported // which waits for the same as before
 		s.Enqueue(again)
-		if again.Asked != nil && !again.Asked.NoQuota {
-			d.giveWay(s.waiting.Get(again.Workload.ID))
+	}
+	for _, w := range slices.Backward(changed) { // when all have their charges
+		if w.Asked != nil && !w.Asked.NoQuota {
+			d.giveWay(s.waiting.Get(w.Workload.ID))
 		}
 	}
 }
 
 // giveWay takes a workload that holds quota while it waits out of the queue, if that is more
-// than its queue may use: the caller withdraws what it waits for. Of several the last in line
-// gives way.
+// than its queue may use: the caller withdraws what it waits for.
 func (d *decision) giveWay(w *Waiting) {
 	if w.holds == nil {
 		return // it is held

@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -27,10 +28,55 @@ func (s *State) endShown(w *Waiting) {
 	}
 }
 
-// waitsToBeShown is why a gang waits that would show itself if no other did.
-func waitsToBeShown(why *workload.Reason, cluster string) *workload.Reason {
+// deferredAsk is of a gang that would show itself, and leaves that to one that has failed less often.
+type deferredAsk struct {
+	w   *Waiting
+	a   quota.Assess
+	ask Ask
+}
+
+// defers reports whether a gang that was shown in vain leaves its turn to others until the
+// end of the decision: some that have failed less often may come. Without that, a few gangs that
+// no node can serve would be shown in turns, and those behind them never.
+func (d *decision) defers(w *Waiting, cluster string) bool {
+	if slices.ContainsFunc(d.deferred, func(t deferredAsk) bool { return t.ask.Cluster == cluster && t.w.Failures < w.Failures }) {
+		return true
+	}
+	for _, q := range d.state.sorted {
+		if w.Failures == 0 || !q.quota.ShowsPlaceholders() {
+			continue
+		}
+		for _, class := range q.open.list {
+			if first := class.first(); first.Failures < w.Failures && !first.Grows && d.state.mayRunIn(first, cluster) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isDeferred reports whether the workload has left its turn to others.
+func (d *decision) isDeferred(w *Waiting) bool {
+	return slices.ContainsFunc(d.deferred, func(t deferredAsk) bool { return t.w == w })
+}
+
+// mostShownNamed bounds the clusters that a reason names in which others are shown.
+const mostShownNamed = 3
+
+// waitsToBeShown is why a gang waits that would show itself if no other did in these clusters.
+func waitsToBeShown(why *workload.Reason, clusters []string) *workload.Reason {
+	if len(clusters) == 0 {
+		return why
+	}
 	waits := *why
-	waits.Message += fmt.Sprintf("; it is shown as placeholder pods when no other gang is in cluster %s", cluster)
+	named := "cluster " + clusters[0]
+	if len(clusters) > 1 {
+		named = "one of the clusters " + strings.Join(clusters[:min(mostShownNamed, len(clusters))], ", ")
+	}
+	if more := len(clusters) - mostShownNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	waits.Message += "; it is shown as placeholder pods when no other gang is in " + named
 	return &waits
 }
 

@@ -95,7 +95,7 @@ func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *t
 			flavored := o.flavoredFor(a)
 			cluster, placements, why := d.fit(w, flavored, clusters)
 			if why == nil && d.constrained(w) {
-				cluster, placements, why = d.backfill(w, flavored)
+				cluster, placements, why = d.backfill(w, flavored, clusters)
 			}
 			if why == nil {
 				return &sized{assess: a, flavored: flavored, cluster: cluster, placements: placements}

@@ -1,6 +1,9 @@
 package admission
 
 import (
+	"cmp"
+	"slices"
+
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -29,6 +32,9 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	for _, a := range w.queue.quota.Assess(o.assignments) {
 		if d.startUnder(w, a, o, clusters, &t) {
 			return nil
+		}
+		if d.isDeferred(w) {
+			return t.reason()
 		}
 	}
 	for _, a := range t.rest {
@@ -72,6 +78,9 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 			return true
 		}
 		t.missed(flavored, why)
+		if d.isDeferred(w) {
+			return false
+		}
 	} else {
 		w.class.overQuota = append(w.class.overQuota, a.Over.Charge)
 		if t.over == nil {
@@ -91,20 +100,26 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 // admitUnder admits the workload under an assignment that is within quota, or returns why
 // it has no places; kept says that it has some that are kept for a gang that shows itself.
 func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) (why *workload.Reason, kept bool) {
-	cluster, placements, why := d.fit(w, flavored, clusters)
-	if why == nil && d.constrained(w) {
-		cluster, placements, why = d.backfill(w, flavored)
-	}
-	if why == nil {
-		why = d.topologyConflict(w, placements)
-	}
-	if why == nil {
-		if why = d.keptForShown(w, flavored, cluster, placements); why != nil {
-			return why, true
+	var keptIn *workload.Reason
+	for {
+		cluster, placements, why := d.fit(w, flavored, clusters)
+		if why == nil && d.constrained(w) {
+			cluster, placements, why = d.backfill(w, flavored, clusters)
 		}
+		if why == nil {
+			why = d.topologyConflict(w, placements)
+		}
+		if why != nil {
+			return cmp.Or(keptIn, why), keptIn != nil
+		}
+		if why := d.keptForShown(w, flavored, cluster, placements); why != nil { // in another cluster no gang may be shown
+			keptIn = cmp.Or(keptIn, why)
+			clusters = slices.DeleteFunc(slices.Clone(clusters), func(c string) bool { return c == cluster })
+			continue
+		}
+		if !d.putToChecks(w, a, true) {
+			d.admit(w, a, flavored, cluster, placements)
+		}
+		return nil, false
 	}
-	if why == nil && !d.putToChecks(w, a, true) {
-		d.admit(w, a, flavored, cluster, placements)
-	}
-	return why, false
 }

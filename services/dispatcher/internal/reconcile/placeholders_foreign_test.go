@@ -129,8 +129,8 @@ func TestAGangThatRunsBlocksNoOther(t *testing.T) {
 	}
 }
 
-// A placeholder pod that does not go, as for a finalizer, takes no place: that is said, and the
-// gang starts beside it after a while.
+// A placeholder pod that does not go, as for a finalizer, takes no place. The status names it,
+// and the gang starts beside it after a while.
 func TestAPlaceholderThatStaysKeepsTheGangForAWhile(t *testing.T) {
 	t.Parallel()
 	p := play(t)

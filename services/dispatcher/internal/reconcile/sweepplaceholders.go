@@ -70,7 +70,7 @@ func (s *shownPods) mayRemove(pod kubernetes.Placeholder) bool {
 	return !pod.Forged && !pod.Deleting && !s.kept[pod.UID]
 }
 
-// remove deletes a pod that shows no gang. That it may not is said once.
+// remove deletes a pod that shows no gang. It logs once that it may not.
 func (s *shownPods) remove(ctx context.Context, t podDeleter, logger *zap.Logger, pod kubernetes.Placeholder) (removed bool, err error) {
 	err = deletePlaceholder(ctx, t, pod)
 	if !apierrors.IsForbidden(err) && !refusedForGood(err) {

@@ -1,0 +1,46 @@
+package admission
+
+import "time"
+
+// nextAt returns the earliest time at which a class, a head or a back-off is due.
+func (d *decision) nextAt() time.Time {
+	var next time.Time
+	note := func(t time.Time) {
+		if !t.IsZero() && t.After(d.now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	if len(d.state.backingOff) > 0 {
+		note(d.state.backingOff[0].NotBefore)
+	}
+	for _, q := range d.state.sorted {
+		for class := range q.blocked {
+			note(class.retryAt)
+		}
+		if !q.strict() && q.all.Len() > 0 && !q.head().Since.IsZero() {
+			note(q.head().patienceEnd())
+		}
+		if len(q.locals) > 1 && (q.strict() || q.reserves(d.now)) { // another may be the head by then
+			note(d.now.Add(d.state.tree.SamplingInterval()))
+		}
+		if len(q.patient) > 0 {
+			note(q.patient[0].patienceEnd())
+		}
+	}
+	for i := range d.state.tree.BudgetStops() {
+		note(d.state.tree.BudgetStops()[i].Until)
+	}
+	for i := range d.state.tree.Reservations() {
+		r := &d.state.tree.Reservations()[i]
+		note(r.Until)
+		if r.Evict {
+			note(r.From)
+		}
+	}
+	for _, r := range d.state.reservations {
+		if !r.start.IsZero() {
+			note(r.start.Add(time.Second)) // a gang is over time then
+		}
+	}
+	return next
+}
