@@ -78,9 +78,12 @@ func (d *decision) recheckBehind() {
 	if e := &s.events; len(e.reshaped) == 0 && !e.clusterAdded && !e.clustersChanged && !e.namespaces {
 		return
 	}
-	more := false
+	all, more := s.events.clusterAdded || s.events.clustersChanged || s.events.namespaces, false
 	for _, q := range s.sorted {
 		for _, class := range q.all.list {
+			if !all && class.neverKnown && class.compared && (class.never != nil) == class.comparedAs && !d.mayChangeNever(class) {
+				continue
+			}
 			class.neverKnown = false
 			if !s.isBehind(class.members[len(class.members)-1]) {
 				continue
@@ -101,4 +104,14 @@ func (d *decision) recheckBehind() {
 	if more {
 		slices.SortStableFunc(s.unreported, before)
 	}
+}
+
+// mayChangeNever reports whether another shape of nodes may change that a class never fits: a
+// node comes and goes, and there may be thousands of classes.
+func (d *decision) mayChangeNever(class *equivalenceClass) bool {
+	if class.never != nil && len(class.never.Kinds) > 0 {
+		return true // of a cluster without nodes no kind counts
+	}
+	o := class.signature.smallest().options[class.queue]
+	return o == nil || slices.ContainsFunc(o.flavored, func(f *flavoredSignature) bool { return d.reoffered[f] })
 }

@@ -34,6 +34,7 @@ func (d *decision) placeBeside(w *Waiting, cluster string) []*headReservation {
 		if !b.placed[r] {
 			b.placed[r] = true
 			fleet.Allocate(r.flavored.w, r.places)
+			d.reserving += len(r.places)
 		}
 	}
 	return others

@@ -78,6 +78,8 @@ type decision struct {
 	kept keptFree
 	// beside are, by cluster, the places of reservations that others are made around.
 	beside map[string]*beside
+	// reoffered are the flavored signatures to which changed nodes may offer something else.
+	reoffered map[*flavoredSignature]bool
 	// reserving is the work on reservations so far, see mostReserving.
 	reserving int
 	// searching are the queues that have searched lately; nil before the first search.

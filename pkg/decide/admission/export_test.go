@@ -100,3 +100,6 @@ func (s *State) HeadReservations() []HeadReservation {
 	}
 	return shown
 }
+
+// NeverOf returns what is kept of why a workload never fits; nil when it may.
+func NeverOf(s *State, id workload.ID) *workload.Reason { return s.waiting.Get(id).class.never }

@@ -187,10 +187,12 @@ func (d *decision) recheckOffers() {
 	if len(s.events.reshaped) == 0 {
 		return
 	}
+	d.reoffered = map[*flavoredSignature]bool{}
 	for _, flavored := range s.flavored {
 		looked := map[string]bool{} // one look is of all nodes as they are now
 		for _, key := range s.events.reshaped {
 			old, known := flavored.offers[key.Cluster]
+			d.reoffered[flavored] = d.reoffered[flavored] || !known || s.mayChange(flavored, old, key)
 			if !known || looked[key.Cluster] || !s.mayChange(flavored, old, key) {
 				continue
 			}

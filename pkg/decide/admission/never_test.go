@@ -225,6 +225,40 @@ func TestWhatNeverFitsBehindTheHead(t *testing.T) {
 	}
 }
 
+// A node that changes has only those classes behind a head looked at again to whom it may offer
+// something else: there may be thousands, and nodes come and go.
+func TestAChangedNodeIsLookedAtOnlyByWhoMayUseIt(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(strictTree(t))
+	s.SetNode(nodeOf("a", 8, 2))
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 2)})
+	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 1, 1, 8)})
+	enqueue(s, 3, "queue", []workload.PodSet{setOf("workers", 1, 16, 1)})
+	decide(s)
+	s.SetNode(nodeOf("b", 8, 0)) // the first comparison is of all
+	decide(s)
+	gpus, cpus := admission.NeverOf(s, "gang-2"), admission.NeverOf(s, "gang-3")
+	if gpus == nil || cpus == nil {
+		t.Fatalf("the gangs never fit by %v and %v", gpus, cpus)
+	}
+	s.SetNode(nodeOf("a", 16, 2))
+	decide(s)
+	if again := admission.NeverOf(s, "gang-2"); again != gpus {
+		t.Errorf("that no node has 8 GPUs was found again: %v", again)
+	}
+	if again := admission.NeverOf(s, "gang-3"); again != nil {
+		t.Errorf("with a node of 16 CPUs it never fits: %v", again)
+	}
+	large := nodeOf("c", 8, 8)
+	large.Unmanaged = resource.List{"nvidia.com/gpu": 8} // it is in use: nothing starts
+	s.SetNode(large)
+	decide(s)
+	if again := admission.NeverOf(s, "gang-2"); again != nil {
+		t.Errorf("with a node of 8 GPUs it never fits: %v", again)
+	}
+}
+
 // A term that begins compares what was reported of workloads behind a head with what is so now.
 func TestWhatNeverFitsBehindTheHeadInANewTerm(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"muster.dev/muster/pkg/decide/placement"
 )
 
-// mostReserving bounds the work of one decision on reservations, in nodes that are freed in
-// what-ifs, about half a second. Each reservation counts on the ends of those before it, so
+// mostReserving bounds the work of one decision on reservations, in nodes that are freed or
+// taken in what-ifs, about half a second. Each reservation counts on the ends of those before it, so
 // without a bound the work grows with the square of the depth. Heads for which nothing is
 // left have no reservation until a later decision; the first in line always has one.
 const mostReserving = 500_000
