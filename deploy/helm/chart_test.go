@@ -141,6 +141,21 @@ func decode(objects map[string]*unstructured.Unstructured, content string) error
 	}
 }
 
+// The permission of the cluster is that of the values, and a second dispatcher obeys it when the
+// first does not.
+func TestThePermissionOfTheDispatcher(t *testing.T) {
+	t.Parallel()
+	objects := render(t, map[string]any{"dispatcher": map[string]any{"permission": "5m"}})
+	deployment := objects["Deployment "+namespace+"/"+release+"-dispatcher"]
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || !strings.Contains(fmt.Sprint(containers), "--permission=5m") {
+		t.Errorf("the containers are %v, %v", containers, err)
+	}
+	if replicas, _, _ := unstructured.NestedFieldNoCopy(deployment.Object, "spec", "replicas"); fmt.Sprint(replicas) != "2" {
+		t.Errorf("%v replicas, want 2", replicas)
+	}
+}
+
 // TestMadeFiles: the rights in the chart are those of the rest of the project.
 func TestMadeFiles(t *testing.T) {
 	t.Parallel()
@@ -230,6 +245,7 @@ func TestBadValues(t *testing.T) {
 		"console without certificate": {map[string]any{"http": map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"}, "console": map[string]any{"enabled": true}}, "tlsSecret"},
 		"two consoles":                {map[string]any{"console": map[string]any{"replicas": 2}}, "replicas"},
 		"lines in a rack label":       {map[string]any{"console": map[string]any{"rackLabel": "a\n- --x"}}, "rackLabel"},
+		"permission without unit":     {map[string]any{"dispatcher": map[string]any{"permission": "60"}}, "permission"},
 		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {
 		t.Run(name, func(t *testing.T) {
