@@ -21,6 +21,7 @@ type server struct {
 	record  Record
 	held    []Held
 	listing func() // called when they are listed
+	stuck   bool   // no deletion ends
 }
 
 func (s *server) Permission(context.Context) (Record, error) { return s.record, nil }
@@ -45,6 +46,11 @@ func (s *server) Permitted(context.Context) ([]Held, error) {
 func (s *server) Stop(_ context.Context, h Held) error {
 	s.stops.Lock()
 	defer s.stops.Unlock()
+	if s.stuck {
+		i := slices.IndexFunc(s.held, func(o Held) bool { return o.UID == h.UID })
+		s.held[i].Deleting = true
+		return nil
+	}
 	s.held = slices.DeleteFunc(s.held, func(o Held) bool { return o.UID == h.UID })
 	return nil
 }

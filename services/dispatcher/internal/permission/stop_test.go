@@ -94,17 +94,14 @@ func TestThousandsOfPodsAreStoppedInTime(t *testing.T) {
 func TestAnObjectThatDoesNotGoHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	s, c, k := newKept(t)
+	s.stuck = true
 	c.pass(lasts)
 	look(t, k)
-	s.held = []Held{{Kind: "RayCluster", Name: "stuck", UID: "9", Workload: "w", Attempt: 2, Deleting: true}}
-	if renew(t, k, 0, c); !k.Valid() {
-		t.Error("the permission is not renewed")
+	if renew(t, k, 0, c); !k.Valid() || len(s.held) != 1 {
+		t.Errorf("valid %t with %d objects", k.Valid(), len(s.held))
 	}
 	if got := k.Ending(); len(got) != 1 {
 		t.Errorf("%q is named, want the object", got)
-	}
-	if slices.Contains(s.record.Stopped, "w/3") {
-		t.Errorf("%q are noted", s.record.Stopped)
 	}
 }
 
