@@ -51,7 +51,7 @@ const PlaceholderClass = "placeholder-pods.muster.dev"
 // Placeholders reports whether nodes are asked for by pending pods.
 func (p *Provisioning) Placeholders() bool { return p.Class == PlaceholderClass }
 
-// DeadlineParameter, of PlaceholderClass, is for how many seconds a gang shows itself.
+// DeadlineParameter says for how many seconds a gang of PlaceholderClass shows itself.
 const DeadlineParameter = "deadlineSeconds"
 
 // defaultShown is for how long a gang shows itself without that parameter: an autoscaler gives
