@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,18 +19,39 @@ import (
 	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
-// served answers as an API server.
+// served answers as an API server. What it answers changes while it is asked.
 type served struct {
+	mu    sync.Mutex
 	lists []*metav1.APIResourceList
 	err   error
 	hangs chan struct{} // nil: it does not
 }
 
+func (s *served) answer(err error, lists ...*metav1.APIResourceList) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err, s.lists = err, lists
+}
+
 func (s *served) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
-	if s.hangs != nil {
-		<-s.hangs
+	s.mu.Lock()
+	hangs := s.hangs
+	s.mu.Unlock()
+	if hangs != nil {
+		<-hangs
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return nil, s.lists, s.err
+}
+
+// hang has it answer no longer, until the function is called that it returns.
+func (s *served) hang() (end func()) {
+	hangs := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs = hangs
+	return func() { close(hangs) }
 }
 
 func apiOf(version string, resources ...metav1.APIResource) *metav1.APIResourceList {
@@ -90,13 +112,13 @@ func TestKindsAreReadAgain(t *testing.T) {
 			t.Errorf("without an answer the rest has waited for %s and %v are known", after, cache.Kinds())
 		}
 		synctest.Wait()
-		server.err, server.lists = nil, []*metav1.APIResourceList{apiOf("v1", metav1.APIResource{Name: "pods", Kind: "Pod"})}
+		server.answer(nil, apiOf("v1", metav1.APIResource{Name: "pods", Kind: "Pod"}))
 		time.Sleep(kindsEvery)
 		synctest.Wait()
 		if !cache.SameKinds([]workload.ObjectKind{"v1 Pod"}) {
 			t.Errorf("%v are known after the API server has answered", cache.Kinds())
 		}
-		server.err = errors.New("connection refused")
+		server.answer(errors.New("connection refused"))
 		time.Sleep(kindsEvery)
 		synctest.Wait()
 		if !cache.SameKinds([]workload.ObjectKind{"v1 Pod"}) {
@@ -106,14 +128,13 @@ func TestKindsAreReadAgain(t *testing.T) {
 		for i := range event.MostKinds + 1 {
 			many.APIResources = append(many.APIResources, metav1.APIResource{Name: fmt.Sprintf("things%d", i), Kind: fmt.Sprintf("Thing%d", i)})
 		}
-		server.err, server.lists = nil, []*metav1.APIResourceList{many}
+		server.answer(nil, many)
 		time.Sleep(kindsEvery)
 		synctest.Wait()
 		if cache.Kinds() != nil {
 			t.Errorf("%v are known after there are too many; they are unknown", cache.Kinds())
 		}
-		server.hangs = make(chan struct{})
+		t.Cleanup(server.hang())
 		time.Sleep(kindsEvery)
-		t.Cleanup(func() { close(server.hangs) })
 	})
 }
