@@ -104,8 +104,9 @@ func (d *step) await(id workload.ID, what string, met func(event.GangStatus) boo
 			if err != nil {
 				d.t.Fatal(err)
 			}
-			status := payload.(*event.GangStatus)
-			d.statuses[status.Workload] = *status
+			if status, ok := payload.(*event.GangStatus); ok { // a dispatcher asks for its permission, too
+				d.statuses[status.Workload] = *status
+			}
 		case <-deadline:
 			d.t.Fatalf("no such status of %s within %s: %s; last was %+v", id, patience, what, d.statuses[id])
 		}
