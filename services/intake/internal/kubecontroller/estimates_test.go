@@ -29,11 +29,13 @@ func TestObjectsSayWhenTheyStart(t *testing.T) {
 	if got, want := k.startsText(want, now), "2026-03-04T15:30Z, by 2026-03-05T05:00Z"; got != want {
 		t.Errorf("after a large move it says %q, want %q", got, want)
 	}
-	for name, change := range map[string]func(){
-		"unknown": func() { k.starts = &workload.Estimate{Unknown: "it is held"} }, "started": func() { k.record.Phase = workload.Admitted }, "gone": func() { k.record = nil },
+	for name, k := range map[string]*tracked{
+		"unknown": {record: k.record, starts: &workload.Estimate{Unknown: "it is held"}},
+		"started": {record: &workload.Record{Phase: workload.Admitted}, starts: k.starts},
+		"gone":    {starts: k.starts},
 	} {
-		if change(); k.startsText(want, now) != "" {
-			t.Errorf("%s: it says %q, want nothing", name, k.startsText(want, now))
+		if got := k.startsText(want, now); got != "" {
+			t.Errorf("%s: it says %q, want nothing", name, got)
 		}
 	}
 }
