@@ -64,37 +64,22 @@ func TestSeedsOfClasses(t *testing.T) {
 // drawn for them.
 func TestSeedsOfAnAutoscaler(t *testing.T) {
 	t.Parallel()
-	made, faults := map[string]int{}, map[Fault]int{}
-	for seed := uint64(firstScaled); seed < firstScaled+16; seed += 2 {
-		r := Run(Options{Seed: seed})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		for name, count := range r.Made {
-			made[name] += count
-		}
-		for fault, count := range r.Faults {
-			faults[fault] += count
-		}
-	}
-	for _, name := range []string{madeAsked, madeProvisioned, madeScaledDown} {
-		if made[name] == 0 {
-			t.Errorf("there are no %s in these seeds: %v", name, made)
-		}
-	}
-	for _, fault := range []Fault{NodesLate, NodesPartial, NodesFailed, NodesExpired, NodesRevoked, NodesLost, NodesGone} {
-		if faults[fault] == 0 {
-			t.Errorf("the fault %q is not drawn in these seeds: %v", fault, faults)
-		}
-	}
+	runScaled(t, firstScaled, firstScaled+16, 2, NodesLate, NodesPartial, NodesFailed, NodesExpired, NodesRevoked, NodesLost, NodesGone)
 }
 
 // TestSeedsOfPlaceholders runs seeds in which gangs show themselves as pods to an autoscaler that
 // sees nothing else.
 func TestSeedsOfPlaceholders(t *testing.T) {
 	t.Parallel()
+	runScaled(t, firstShown, firstShown+32, 4, OutOfStock, NodesPartial)
+}
+
+// runScaled runs each step-th seed from first to end, and holds them to asking for nodes and to
+// drawing each of the faults.
+func runScaled(t *testing.T, first, end, step uint64, wanted ...Fault) {
+	t.Helper()
 	made, faults := map[string]int{}, map[Fault]int{}
-	for seed := uint64(firstShown); seed < firstShown+32; seed += 4 {
+	for seed := first; seed < end; seed += step {
 		r := Run(Options{Seed: seed})
 		if r.Breach != nil {
 			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
@@ -111,7 +96,7 @@ func TestSeedsOfPlaceholders(t *testing.T) {
 			t.Errorf("there are no %s in these seeds: %v", name, made)
 		}
 	}
-	for _, fault := range []Fault{OutOfStock, NodesPartial} {
+	for _, fault := range wanted {
 		if faults[fault] == 0 {
 			t.Errorf("the fault %q is not drawn in these seeds: %v", fault, faults)
 		}

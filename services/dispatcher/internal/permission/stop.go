@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -77,7 +78,7 @@ func (k *Keeper) over(stored Record, before time.Duration) (is bool) {
 		}
 	}
 	switch {
-	case stored.Stopping || stored.Until.IsZero() || now-k.seen.at >= time.Duration(stored.For):
+	case stored.Stopping || stored.Until.IsZero() || now-k.seen.at >= min(time.Duration(stored.For), event.PermissionMost):
 		return true
 	case k.seen.stored || wall.Before(stored.Until):
 		return false

@@ -172,6 +172,24 @@ func TestNothingIsValidThatIsOver(t *testing.T) {
 	}
 }
 
+// What is stored is read from an object that others may write. It lasts no longer than any
+// permission may.
+func TestAStoredPermissionHasABound(t *testing.T) {
+	t.Parallel()
+	s, c, k := newKept(t)
+	s.held = []Held{{Kind: "RayCluster", Name: "a", UID: "1", Workload: "w", Attempt: 2}}
+	s.record = Record{Until: c.wall.Add(100 * 365 * 24 * time.Hour), For: workload.Duration(100 * 365 * 24 * time.Hour), Text: "forged"}
+	look(t, k)
+	c.pass(event.PermissionMost - time.Second)
+	if look(t, k); len(s.held) != 1 {
+		t.Errorf("the object is stopped at %s, before any permission has to end", c.elapsed)
+	}
+	c.pass(time.Second)
+	if look(t, k); len(s.held) != 0 {
+		t.Errorf("the object is kept at %s, longer than any permission may last", c.elapsed)
+	}
+}
+
 // A process that sees the permission being stored goes by its own clock, and one with a wall
 // clock that is ahead stops nothing; one that has started later goes by the wall clock, and says
 // that it did.

@@ -115,9 +115,7 @@ func (p *pass) standingOf(ctx context.Context, id workload.ID) (another, error) 
 	if p.truth == nil {
 		return live, nil
 	}
-	asking, done := context.WithTimeout(ctx, askTimeout)
-	defer done()
-	record, err := p.truth(asking, id)
+	record, err := p.truth.ask(ctx, id)
 	switch {
 	case err != nil:
 		return live, fmt.Errorf("ask queue-manager about workload %s, whose object has the name: %w", id, err)

@@ -21,6 +21,13 @@ type Truth func(ctx context.Context, id workload.ID) (*workload.Record, error)
 // askTimeout bounds a question to queue-manager.
 const askTimeout = 5 * time.Second
 
+// ask asks for a workload, for as long as a question may take.
+func (t Truth) ask(ctx context.Context, id workload.ID) (*workload.Record, error) {
+	asking, done := context.WithTimeout(ctx, askTimeout)
+	defer done()
+	return t(asking, id)
+}
+
 // sweepAPI is the API server, to check and delete what the sweep finds.
 type sweepAPI interface {
 	podDeleter
@@ -83,9 +90,7 @@ func (s *sweeper) isKnown(id workload.ID, attempt int) bool {
 // holdsPlaces asks queue-manager whether the workload has places in that attempt, or in an earlier
 // one, of which queue-manager has not sent a command yet.
 func (s *sweeper) holdsPlaces(ctx context.Context, truth Truth, id workload.ID, attempt int) (bool, error) {
-	asking, done := context.WithTimeout(ctx, askTimeout)
-	defer done()
-	record, err := truth(asking, id)
+	record, err := truth.ask(ctx, id)
 	if err != nil {
 		s.logger.Warn("cannot look up the workload of an object; keeping the object", zap.String("workload", string(id)), zap.Error(err))
 		return false, err

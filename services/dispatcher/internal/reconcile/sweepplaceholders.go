@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 
 	"go.uber.org/zap"
@@ -98,6 +99,40 @@ func (s *shownPods) forgetGone(there []kubernetes.Placeholder) {
 	maps.DeleteFunc(s.kept, func(uid string, _ bool) bool { return !uids[uid] })
 }
 
+// shownLookup finds out of placeholder pods whether each is of a gang that shows itself: by its
+// command, or where there is none, as when the stream has lost it, according to queue-manager. It
+// asks a bounded number of questions.
+type shownLookup struct {
+	workloads *workloads
+	truth     Truth
+	most      int // questions about pods of one namespace
+	mostOfAll int
+	answers   map[placeholderKey]bool
+	asked     map[string]int // by namespace
+}
+
+// shows reports whether a pod is of a gang that shows itself. What it has no question left for
+// may be.
+func (l *shownLookup) shows(ctx context.Context, pod kubernetes.Placeholder) (bool, error) {
+	if shows, known := l.workloads.shows(pod); known {
+		return shows, nil
+	}
+	if shows, known := l.answers[keyOf(pod)]; known {
+		return shows, nil
+	}
+	if l.asked[pod.Namespace] == l.most || len(l.answers) == l.mostOfAll {
+		return true, nil
+	}
+	l.asked[pod.Namespace]++
+	record, err := l.truth.ask(ctx, pod.Workload)
+	if err != nil {
+		return true, fmt.Errorf("look up workload %s, of which pod %s/%s is a placeholder: %w", pod.Workload, pod.Namespace, pod.Name, err)
+	}
+	shows := showsBy(record, pod)
+	l.answers[keyOf(pod)] = shows
+	return shows, nil
+}
+
 // sweepPlaceholders removes placeholder pods that no workload has according to queue-manager.
 func (s *sweeper) sweepPlaceholders(ctx context.Context, truth Truth) {
 	pods, err := s.cluster.Placeholders(ctx, "", "")
@@ -106,31 +141,18 @@ func (s *sweeper) sweepPlaceholders(ctx context.Context, truth Truth) {
 		return
 	}
 	s.shown.forgetGone(pods)
-	answers := map[placeholderKey]bool{}
-	lookups := map[string]int{} // by namespace
+	lookup := shownLookup{s.workloads, truth, mostLookups, math.MaxInt, map[placeholderKey]bool{}, map[string]int{}}
 	for _, pod := range pods {
+		if ctx.Err() != nil {
+			return
+		}
 		if !s.shown.mayRemove(pod) {
 			continue
 		}
-		shows, known := s.workloads.shows(pod)
-		answer, asked := answers[keyOf(pod)]
-		switch {
-		case ctx.Err() != nil:
+		shows, err := lookup.shows(ctx, pod)
+		if err != nil {
+			s.logger.Warn("cannot tell whether a placeholder pod is needed; keeping it", zap.Error(err))
 			return
-		case known:
-		case asked:
-			shows = answer
-		case lookups[pod.Namespace] == mostLookups:
-			continue
-		default:
-			lookups[pod.Namespace]++
-			record, err := askTruth(ctx, truth, pod.Workload)
-			if err != nil {
-				s.logger.Warn("cannot look up the workload of a placeholder pod; keeping the pod", zap.String("workload", string(pod.Workload)), zap.Error(err))
-				return
-			}
-			shows = showsBy(record, pod)
-			answers[keyOf(pod)] = shows
 		}
 		if !shows {
 			s.removePlaceholder(ctx, pod)
@@ -149,15 +171,8 @@ func (s *sweeper) removePlaceholder(ctx context.Context, pod kubernetes.Placehol
 	}
 }
 
-func askTruth(ctx context.Context, truth Truth, id workload.ID) (*workload.Record, error) {
-	asking, done := context.WithTimeout(ctx, askTimeout)
-	defer done()
-	return truth(asking, id)
-}
-
-// hideUnknown removes the pods of gangs that show themselves no more: by their command, or where
-// there is none, as when the stream has lost it, according to queue-manager. Few of them are
-// looked up at a time, and no gang waits meanwhile.
+// hideUnknown removes the pods of gangs that show themselves no more. Few of them are looked up
+// at a time, and no gang waits meanwhile.
 func (p *pass) hideUnknown(ctx context.Context) error {
 	if p.truth == nil {
 		return nil
@@ -166,27 +181,14 @@ func (p *pass) hideUnknown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answers, lookups := map[placeholderKey]bool{}, map[string]int{}
+	lookup := shownLookup{p.workloads, p.truth, mostAskedOf, mostAskedNow, map[placeholderKey]bool{}, map[string]int{}}
 	for _, pod := range pods {
 		if p.isMine(pod) || !p.shown.mayRemove(pod) {
 			continue
 		}
-		shows, known := p.workloads.shows(pod)
-		answer, asked := answers[keyOf(pod)]
-		switch {
-		case known:
-		case asked:
-			shows = answer
-		case lookups[pod.Namespace] == mostAskedOf, len(answers) == mostAskedNow:
-			continue
-		default:
-			lookups[pod.Namespace]++
-			record, err := askTruth(ctx, p.truth, pod.Workload)
-			if err != nil {
-				return fmt.Errorf("look up workload %s, which shows itself: %w", pod.Workload, err)
-			}
-			shows = showsBy(record, pod)
-			answers[keyOf(pod)] = shows
+		shows, err := lookup.shows(ctx, pod)
+		if err != nil {
+			return err
 		}
 		if !shows {
 			if _, err := p.shown.remove(ctx, p.cluster, p.logger, pod); err != nil {

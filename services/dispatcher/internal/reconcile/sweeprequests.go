@@ -46,9 +46,7 @@ func (s *sweeper) wantsRequest(id workload.ID, name string) bool {
 
 // hasRequest asks queue-manager whether the workload has the request.
 func (s *sweeper) hasRequest(ctx context.Context, truth Truth, id workload.ID, name string) (bool, error) {
-	asking, done := context.WithTimeout(ctx, askTimeout)
-	defer done()
-	record, err := truth(asking, id)
+	record, err := truth.ask(ctx, id)
 	if err != nil {
 		s.logger.Warn("cannot look up the workload of a request for nodes; keeping the request", zap.String("workload", string(id)), zap.Error(err))
 		return false, err

@@ -150,7 +150,7 @@ func TestThatABudgetIsUsedUpIsSaidOnce(t *testing.T) {
 					return fails
 				}
 				if subject != "muster.events.a._" {
-					t.Errorf("it is said on %s", subject)
+					t.Errorf("it was published on %s", subject)
 				}
 				said = append(said, p.(*event.BudgetUsedUp))
 				return nil
