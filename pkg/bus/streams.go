@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 func (b *Bus) EnsureStreams(ctx context.Context) error {
 	for _, config := range streams() {
 		config.Replicas = b.replicas
-		_, err := b.js.CreateStream(ctx, config)
+		_, err := b.createStream(ctx, config)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			b.storage.note(madeStreams, err, time.Now())
 			return fmt.Errorf("create stream %s: %w", config.Name, explained(err))
@@ -93,17 +94,7 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 	asks := true // until a question has no answer
 	for _, config := range streams() {
 		config.Replicas = b.replicas
-		present, err := b.js.Stream(ctx, config.Name)
-		switch {
-		case err == nil:
-			config.Metadata = notesOf(present.CachedInfo().Config.Metadata)
-			if config.Replicas == 0 {
-				config.Replicas = present.CachedInfo().Config.Replicas
-			}
-		case !errors.Is(err, jetstream.ErrStreamNotFound):
-			return remade, fmt.Errorf("look up stream %s: %w", config.Name, err)
-		}
-		stream, err := b.js.CreateOrUpdateStream(ctx, config)
+		stream, err := b.configure(ctx, &config)
 		if err == nil && config.Replicas <= 1 && asks { // of several servers another one leads the stream then
 			asks, err = b.writable(ctx, stream)
 			if err != nil && !withoutFiles(err) {
@@ -115,7 +106,7 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 		if withoutFiles(err) {
 			b.logger.Error("stream has no files any more; recreating it", zap.String("stream", config.Name), zap.Error(err))
 			if err = b.js.DeleteStream(ctx, config.Name); err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
-				_, err = b.js.CreateStream(ctx, config)
+				_, err = b.createStream(ctx, config)
 				remade = append(remade, config.Name)
 			}
 		}
@@ -126,4 +117,27 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 	}
 	b.storage.note(madeStreams, nil, time.Now())
 	return remade, nil
+}
+
+// configure brings a stream to a configuration, which gets what the stream keeps of its own:
+// notes, replicas, and where it begins. A server that is told of another beginning removes the
+// messages before it. It creates a stream that is missing.
+func (b *Bus) configure(ctx context.Context, config *jetstream.StreamConfig) (stream jetstream.Stream, err error) {
+	for range 2 { // another process may create or delete the stream meanwhile
+		var present jetstream.Stream
+		present, err = b.js.Stream(ctx, config.Name)
+		switch {
+		case err == nil:
+			kept := present.CachedInfo().Config
+			config.Metadata, config.FirstSeq = notesOf(kept.Metadata), kept.FirstSeq
+			config.Replicas = cmp.Or(config.Replicas, kept.Replicas)
+			stream, err = b.js.UpdateStream(ctx, *config)
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			stream, err = b.createStream(ctx, *config)
+		}
+		if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return stream, err
+		}
+	}
+	return stream, err
 }

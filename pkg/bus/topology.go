@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -123,6 +124,31 @@ func streams() []jetstream.StreamConfig {
 		answers(undeduplicated(queue(CheckedStream, event.CheckedSubject("*")))),
 		direct(lastValue(StatusStream, "muster.status.*.*")),
 	}
+}
+
+// IsFollowed reports whether publishers write to a stream only if its last message, or that of
+// a subject, is the one that they expect.
+func IsFollowed(stream string) bool {
+	switch stream {
+	case EventsStream, CapacityStream, DispatchStream, StatusStream:
+		return true
+	}
+	return false
+}
+
+// FirstSequence is where a stream that publishers follow begins when it is created now: at the
+// time in microseconds. A stream that is deleted and created again would otherwise come to the
+// sequences of the one before, and take a late message that expects one of those. It is far
+// below 2^53, up to which readers in JavaScript count exactly.
+func FirstSequence(now time.Time) uint64 { return uint64(now.UnixMicro()) }
+
+// createStream creates a stream that is missing. The error is ErrStreamNameAlreadyInUse for one
+// that exists with another configuration, which every followed stream has.
+func (b *Bus) createStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	if IsFollowed(config.Name) {
+		config.FirstSeq = FirstSequence(time.Now())
+	}
+	return b.js.CreateStream(ctx, config)
 }
 
 // republished has the server put each message that the stream stores on another

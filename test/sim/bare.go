@@ -67,7 +67,7 @@ func (n *network) isBare(name string) bool { return n.streams[name] != nil && n.
 
 // remake makes a stream again; its consumers went with it.
 func (n *network) remake(name string) {
-	n.streams[name] = &stream{name: name, created: n.w.now, ids: map[string]remembered{}, lastOnly: n.streams[name].lastOnly}
+	n.streams[name] = n.newStream(name, n.streams[name].lastOnly)
 	for _, r := range slices.Clone(n.readers) {
 		if r.stream == name {
 			r.restart()

@@ -104,6 +104,8 @@ const (
 	BugForgottenRequest Bug = "requests for nodes are forgotten at a take-over"
 	// BugUnlabelled: the dispatcher does not find the requests that it has made.
 	BugUnlabelled Bug = "requests for nodes are not found by their labels"
+	// BugRepeatedSequences: a stream that is made again has the sequences of the one before.
+	BugRepeatedSequences Bug = "a stream that is made again begins at the same sequence"
 )
 
 // asTold is a record as a term reads it, with BugUnstoredNominations without nominations.

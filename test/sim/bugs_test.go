@@ -58,6 +58,7 @@ func plantedBugs() map[Bug]found {
 		BugDeaf:                {0, "G1"},
 		BugForgottenRequest:    {6000, "G8"},
 		BugUnlabelled:          {6000, "G3"},
+		BugRepeatedSequences:   {6091, "G4"},
 	}
 }
 

@@ -123,9 +123,19 @@ var streamNames = []streamName{
 func (n *network) ensure() {
 	for _, s := range streamNames {
 		if n.streams[s.name] == nil {
-			n.streams[s.name] = &stream{name: s.name, created: n.w.now, ids: map[string]remembered{}, lastOnly: s.lastOnly}
+			n.streams[s.name] = n.newStream(s.name, s.lastOnly)
 		}
 	}
+}
+
+// newStream makes a stream as bus does: those that publishers follow begin at a sequence that
+// no earlier stream of the name has reached.
+func (n *network) newStream(name string, lastOnly bool) *stream {
+	s := &stream{name: name, created: n.w.now, ids: map[string]remembered{}, lastOnly: lastOnly}
+	if bus.IsFollowed(name) && n.w.Bug != BugRepeatedSequences {
+		s.last = bus.FirstSequence(n.w.now) - 1
+	}
+	return s
 }
 
 func (n *network) streamOf(subject string) *stream {

@@ -77,7 +77,7 @@ func (c *checker) standing(before, after ledgerState) nominations {
 		case r.Holding && !isLeaving(r.Record):
 			found.started[id] = asked(r.Record)
 		case r.Phase == workload.Queued && nominations:
-			found.waiting[id] = asked(r.Record)
+			found.waiting[id] = askedAtLeast(r.Record)
 		}
 	}
 	for id, attempt := range c.nominations {

@@ -35,6 +35,18 @@ func asked(r workload.Record) (sum int64) {
 	return sum
 }
 
+// askedAtLeast is what the fewest pods ask for with which a workload may start.
+func askedAtLeast(r workload.Record) (sum int64) {
+	for i := range r.PodSets {
+		count := r.PodSets[i].Count
+		if least := r.PodSets[i].MinCount; least > 0 {
+			count = min(count, least)
+		}
+		sum += int64(count) * r.PodSets[i].Template.Requests[ruledResource]
+	}
+	return sum
+}
+
 // isNominated reports whether gangs are being evicted for a workload.
 func isNominated(r workload.Record) bool {
 	return r.Phase == workload.Queued && r.Reason != nil && r.Reason.Kind == workload.ReasonWaitingForEviction
@@ -58,7 +70,7 @@ func (l *ledger) state() ledgerState {
 			s.pods[attemptKey{id, r.Attempt}] = int64(r.Pods())
 		}
 		if isNominated(r.Record) {
-			s.nominations[id] = asked(r.Record)
+			s.nominations[id] = askedAtLeast(r.Record)
 		}
 	}
 	return s

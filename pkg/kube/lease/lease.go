@@ -123,9 +123,10 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 	defer stopActing(nil)
 	acting := make(chan struct{})
 	finished := make(chan error, 1)
+	confirmed := &witness{LeasesGetter: o.Client, identity: identity, end: stopActing}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: &witness{LeasesGetter: o.Client, identity: identity, end: stopActing},
+			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: confirmed,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
 		LeaseDuration: o.Duration, RenewDeadline: o.Duration * 3 / 4, RetryPeriod: o.Duration / renewals, ReleaseOnCancel: true, Name: o.Name,
@@ -147,8 +148,8 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 		return fmt.Errorf("lease %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	if o.Guard != nil {
-		o.Guard.elector.Store(elector)
-		defer o.Guard.elector.Store(nil)
+		o.Guard.term.Store(&guardedTerm{elector, confirmed, o.Duration})
+		defer o.Guard.term.Store(nil)
 	}
 	stop := context.AfterFunc(ctx, func() {
 		select {
@@ -189,7 +190,14 @@ func work(ctx, leading context.Context, o Options, identity string, act func(con
 // Guard reports whether the lease is held now, by the clock of this machine, which runs
 // on while the process is paused.
 type Guard struct {
-	elector atomic.Pointer[leaderelection.LeaderElector]
+	term atomic.Pointer[guardedTerm]
+}
+
+// guardedTerm is a term that a Guard looks at.
+type guardedTerm struct {
+	elector   *leaderelection.LeaderElector
+	confirmed *witness
+	duration  time.Duration
 }
 
 // margin is how long before its end a lease counts as lost.
@@ -197,12 +205,13 @@ const margin = time.Second
 
 // Check returns an error that wraps ErrLost unless the lease is held.
 func (g *Guard) Check() error {
-	elector := g.elector.Load()
-	if elector == nil || !elector.IsLeader() {
+	term := g.term.Load()
+	if term == nil || !term.elector.IsLeader() {
 		return ErrLost
 	}
-	if err := elector.Check(-margin); err != nil {
-		return fmt.Errorf("%w, or may: %w", ErrLost, err)
+	if held := term.confirmed.held(); held > term.duration-margin {
+		return fmt.Errorf("%w, or may: the last renewal that the API server confirmed was sent %s ago, and the lease lasts %s",
+			ErrLost, held.Truncate(time.Millisecond), term.duration)
 	}
 	return nil
 }

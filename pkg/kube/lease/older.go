@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +15,10 @@ import (
 // etcd was restored. Other objects in the holder's caches may be lost as well.
 var errOlder = fmt.Errorf("%w: the API server came back with an older Lease", ErrLost)
 
-// witness compares each Lease that the election reads with the last one that the API
-// server confirmed in the same term. Both times are from the holder's own clock. A clock
-// that is set back may end a term once, which only costs a take-over.
+// witness knows what the API server has confirmed of a term's Lease. It compares each Lease
+// that the election reads with the last one that was confirmed. Both times are from the
+// holder's own clock. A clock that is set back may end a term once, which only costs a
+// take-over.
 type witness struct {
 	coordinationv1.LeasesGetter
 	identity string
@@ -25,6 +27,16 @@ type witness struct {
 
 	mu        sync.Mutex
 	confirmed metav1.MicroTime
+	sent      time.Time // when the last request was sent that was confirmed
+}
+
+// held returns for how long the Lease has been held without a renewal. It counts from when
+// the last renewal was sent: a process that is paused reads the answer late, and others count
+// from when the API server stored it. The election counts from when it has read the answer.
+func (w *witness) held() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.sent)
 }
 
 // Leases implements coordinationv1.LeasesGetter.
@@ -39,18 +51,20 @@ type witnessed struct {
 
 // Create implements coordinationv1.LeaseInterface.
 func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
+	sent := time.Now()
 	made, err := l.LeaseInterface.Create(ctx, lease, o)
 	if err == nil {
-		l.witness.confirm(made)
+		l.witness.confirm(made, sent)
 	}
 	return made, err
 }
 
 // Update implements coordinationv1.LeaseInterface.
 func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
+	sent := time.Now()
 	updated, err := l.LeaseInterface.Update(ctx, lease, o)
 	if err == nil {
-		l.witness.confirm(updated)
+		l.witness.confirm(updated, sent)
 	}
 	return updated, err
 }
@@ -72,11 +86,11 @@ func (w *witness) ours(lease *coordination.Lease) *metav1.MicroTime {
 	return lease.Spec.RenewTime
 }
 
-func (w *witness) confirm(lease *coordination.Lease) {
+func (w *witness) confirm(lease *coordination.Lease, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if renewed := w.ours(lease); renewed != nil {
-		w.confirmed = *renewed
+		w.confirmed, w.sent = *renewed, sent
 	}
 }
 

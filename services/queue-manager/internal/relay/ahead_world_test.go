@@ -44,8 +44,12 @@ type aheadWorld struct {
 func newAheadWorld(t *testing.T, under publisherUnderTest) *aheadWorld {
 	t.Helper()
 	w := &aheadWorld{newWorld(t), under, nil}
+	empty, err := w.bus.State(t.Context(), under.stream)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, id := range []string{"queue-manager/1/1001", "queue-manager/1/1002"} {
-		if _, err := w.arrive(t, id, bus.End{Sequence: uint64(i)}); err != nil {
+		if _, err := w.arrive(t, id, bus.End{Sequence: empty.Last + uint64(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,64 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"muster.dev/muster/pkg/kube/lease"
+)
+
+// TestARenewalCountsFromWhenItWasSent: a holder that is paused during a renewal reads the
+// answer when others may have taken the lease for long. It holds nothing then.
+func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		paused time.Duration
+		held   bool
+	}{
+		{"for less than the lease lasts", 8 * time.Second, true},
+		{"until shortly before its end", 9500 * time.Millisecond, false},
+		{"for longer", time.Minute, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				var acting atomic.Bool
+				answered := make(chan struct{})
+				client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+					if acting.CompareAndSwap(true, false) {
+						time.Sleep(c.paused)
+						close(answered)
+					}
+					return false, nil, nil
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				o := options(client)
+				o.Duration, o.Guard = 10*time.Second, &lease.Guard{}
+				err := lease.Run(ctx, o, func(ctx context.Context, _ int64) error {
+					acting.Store(true)
+					<-answered
+					synctest.Wait() // the election has read the answer
+					if err := o.Guard.Check(); (err == nil) != c.held || err != nil && !errors.Is(err, lease.ErrLost) {
+						t.Errorf("after a pause of %s the guard says %v, held: want %t", c.paused, err, c.held)
+					}
+					cancel()
+					return ctx.Err()
+				})
+				if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
