@@ -5,7 +5,7 @@
 #
 # More arguments go to go test: test/run.sh -run TestName
 #
-# With RERUN=1, which CI sets, up to six tests that failed without a panic or a data
+# With RERUN=1, which CI sets, up to twelve tests that failed without a panic or a data
 # race run once more, one at a time with the machine to themselves. The run is good when
 # they pass then, and lines at its end name them as flaky.
 set -euo pipefail
@@ -16,7 +16,7 @@ export MUSTER_DEVCLUSTER=${MUSTER_DEVCLUSTER:-$PWD/bin/devcluster}
 export MUSTER_NATS_SERVER=${MUSTER_NATS_SERVER:-$PWD/bin/nats-server}
 # A server that the user names serves the tests' databases too.
 export MUSTER_TEST_DATABASE_URL=${MUSTER_TEST_DATABASE_URL:-${MUSTER_DATABASE_URL:-}}
-limit=25m
+limit=40m # of a package, on a slow machine
 
 # Files of the tests are short-lived: hundreds of databases, streams and clusters. In
 # memory, where there is plenty, the kernel spends a third of the time on them. What the

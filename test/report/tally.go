@@ -178,7 +178,7 @@ func (t *tally) close(now time.Time) bool {
 }
 
 // againMost is how many failed tests, of thousands, may be run again: more is no chance.
-const againMost = 6
+const againMost = 12
 
 // runAgain lists the tests of top level that failed, as "package name", when nothing
 // else is wrong and they are few: they may have failed by chance.
