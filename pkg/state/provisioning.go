@@ -68,7 +68,8 @@ func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
 // maxRequestName is the length of a Kubernetes name.
 const maxRequestName = 253
 
-// requestName is the name of a ProvisioningRequest, as Kueue writes it.
+// requestName is the name of a ProvisioningRequest, as Kueue writes it. No label of it ends with
+// a dash where it is cut.
 func requestName(w *workload.Workload, check string, number int) string {
 	sum := sha256.Sum256([]byte(w.ID))
 	name := fmt.Sprintf("%s-%s-%s-%s-%d", strings.ToLower(w.Kind), w.Name, hex.EncodeToString(sum[:])[:5], check, number)
@@ -76,7 +77,7 @@ func requestName(w *workload.Workload, check string, number int) string {
 		return name
 	}
 	whole := sha256.Sum256([]byte(name))
-	return fmt.Sprintf("%s-%s", name[:maxRequestName-6], hex.EncodeToString(whole[:])[:5])
+	return fmt.Sprintf("%s-%s", strings.TrimRight(name[:maxRequestName-6], "-."), hex.EncodeToString(whole[:])[:5])
 }
 
 // emitRequest emits a command about the request for nodes of a workload that waits.

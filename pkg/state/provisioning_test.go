@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -248,5 +249,18 @@ func TestARequestInAClusterThatHasLeftEnds(t *testing.T) {
 				t.Errorf("the gang has the request %+v, want one in d", p)
 			}
 		})
+	}
+}
+
+// A name that is too long is cut to one that an API server takes, wherever the cut is.
+func TestALongRequestNameIsValid(t *testing.T) {
+	t.Parallel()
+	valid := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	for length := 200; length <= 247; length++ {
+		w := &workload.Workload{ID: gangID, Kind: "RayJob", Name: strings.Repeat("a", length) + ".b-c"}
+		name := requestName(w, "nodes."+strings.Repeat("c", 60), 1)
+		if len(name) > maxRequestName || !valid.MatchString(name) {
+			t.Errorf("the name %q of a request is none that an API server takes", name)
+		}
 	}
 }

@@ -219,12 +219,15 @@ func (c *cluster) DeleteItem(_ context.Context, id bundle.Identity, uid string) 
 }
 
 func (c *cluster) Labelled(_ context.Context, version, kind, namespace string, of workload.ID) (found []kubernetes.Wrapped, err error) {
+	if err := c.answer("list", kind); err != nil {
+		return nil, err
+	}
 	for id, object := range c.items {
 		if id.APIVersion == version && id.Kind == kind && (namespace == "" || id.Namespace == namespace) && (of == "" || object.Workload == of) {
 			found = append(found, *object)
 		}
 	}
-	return found, c.answer("list", kind)
+	return found, nil
 }
 
 func (c *cluster) Placeholders(_ context.Context, namespace string, of workload.ID) (pods []kubernetes.Placeholder, err error) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -71,9 +72,10 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 	case p.command.State == event.Present:
 		return p.present(ctx)
 	case p.command.Provision != nil:
-		if err := p.removeRequests(ctx, ""); err != nil {
-			return 0, err
-		}
+		requests := p.removeRequests(ctx, "") // what keeps one does not keep a gang that runs
+		again, err := p.takeDown(ctx)
+		again, err = p.boundRemoval(ctx, again, err)
+		return again, errors.Join(err, requests)
 	}
 	again, err := p.takeDown(ctx)
 	return p.boundRemoval(ctx, again, err)

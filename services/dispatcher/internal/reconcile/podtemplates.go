@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/ray"
@@ -46,14 +47,15 @@ func (p *pass) podTemplates() ([]podTemplate, error) {
 	return templates, nil
 }
 
-// templateName is the name of a PodTemplate, as Kueue writes it.
+// templateName is the name of a PodTemplate, as Kueue writes it. No label of it ends with a
+// dash where it is cut.
 func templateName(request, podSet string) string {
 	name := fmt.Sprintf("%s-%s-%s", templatePrefix, request, podSet)
 	if len(name) <= maxTemplateName {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return name[:maxTemplateName-6] + "-" + hex.EncodeToString(sum[:])[:5]
+	return strings.TrimRight(name[:maxTemplateName-6], "-.") + "-" + hex.EncodeToString(sum[:])[:5]
 }
 
 // stampedTemplates are the pod templates of all objects by pod set.

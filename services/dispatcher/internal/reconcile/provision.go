@@ -89,8 +89,9 @@ func (p *pass) provision(ctx context.Context) (time.Duration, error) {
 	case found.Workload != p.command.Workload:
 		status.State, status.Message = event.RequestFailed, "an object of that name "+errForeign.Error()
 		return 0, p.report(ctx)
-	case found.Deleting:
-		return p.requestAgain(), nil
+	case found.Deleting: // however long a finalizer keeps it
+		status.State, status.Message = event.RequestGone, "it is being deleted, not by Muster"
+		return 0, p.report(ctx)
 	}
 	status.Created = true
 	status.State, status.Message = stateOfRequest(found.Content)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
@@ -167,6 +168,7 @@ func TestARequestThatIsTakenAwayOrTakenIsReported(t *testing.T) {
 		state, message string
 	}{
 		"deleted by another party": {func(p *played) { delete(p.cluster.items, requestID(oneRequest)) }, event.RequestGone, "not by Muster"},
+		"it is being deleted":      {func(p *played) { p.cluster.items[requestID(oneRequest)].Deleting = true }, event.RequestGone, "not by Muster"},
 		"of another party":         {func(p *played) { p.cluster.items[requestID(oneRequest)].Workload = "" }, event.RequestFailed, "does not belong"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,6 +245,48 @@ func TestARequestGoesWithItsCommand(t *testing.T) {
 				t.Errorf("deleted: %v, want %v", p.cluster.deleted, want)
 			}
 		})
+	}
+}
+
+// What keeps a request from being deleted keeps no gang running, and the request goes later.
+func TestARequestThatCannotBeDeletedKeepsNoGang(t *testing.T) {
+	t.Parallel()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "provisioningrequests"}, "", errors.New("no role"))
+	for _, call := range []string{"list " + requestKind, "delete " + oneRequest} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.Command(provisionCommand(1))
+			_ = p.see(t, 1)
+			p.cluster.objects["r"], p.cluster.answers[call] = rayOf("w", 1), forbidden
+			over := provisionCommand(2)
+			over.State = event.Absent
+			p.Command(over)
+			if err := p.see(t, 2); err == nil {
+				t.Error("the looks ended without an error")
+			}
+			if !slices.Contains(p.cluster.deleted, "r") || !p.status.Released {
+				t.Errorf("deleted are %v, the status is %+v; want r deleted and its places released", p.cluster.deleted, p.status)
+			}
+			delete(p.cluster.answers, call)
+			if err := p.see(t, 1); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(p.cluster.deleted, oneRequest) {
+				t.Errorf("deleted are %v, want the request, too", p.cluster.deleted)
+			}
+		})
+	}
+}
+
+// A name that is too long is cut to one that an API server takes, wherever the cut is.
+func TestALongTemplateNameIsValid(t *testing.T) {
+	t.Parallel()
+	for length := 230; length <= 253; length++ {
+		name := templateName(strings.Repeat("a", length)+".-.b-"+strings.Repeat("c", 20), "workers")
+		if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
+			t.Errorf("the name %q of a PodTemplate is refused: %v", name, faults)
+		}
 	}
 }
 
