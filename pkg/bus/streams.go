@@ -120,7 +120,7 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 }
 
 // configure brings a stream to a configuration, which gets what the stream keeps of its own:
-// notes, replicas, and where it begins. A server that is told of another beginning removes the
+// notes, replicas, and where it begins. A server that gets another beginning removes the
 // messages before it. It creates a stream that is missing.
 func (b *Bus) configure(ctx context.Context, config *jetstream.StreamConfig) (stream jetstream.Stream, err error) {
 	for range 2 { // another process may create or delete the stream meanwhile

@@ -56,7 +56,7 @@ func TestACreatedStreamRepeatsNoSequence(t *testing.T) {
 	}
 }
 
-// Configuring streams removes no message: a server that is told of another beginning of a
+// Configuring streams removes no message: a server that gets another beginning of a
 // stream purges it up to there.
 func TestConfiguredStreamsKeepTheirMessages(t *testing.T) {
 	t.Parallel()
