@@ -95,7 +95,8 @@ func (s *State) stoppedBy(cluster string) time.Time {
 
 // failOver moves gangs away from the clusters whose permission has run out while neither
 // part reported: those of which a dispatcher has said that it stops them. A gang that
-// the watcher of a cluster shows is not lost, whatever its dispatcher does.
+// the watcher of a cluster shows is not lost, whatever its dispatcher does; and a dispatcher
+// that reports says itself what it has stopped.
 func (s *State) failOver(now time.Time) {
 	if s.catchingUp || s.silentAfter <= 0 {
 		return
@@ -103,6 +104,9 @@ func (s *State) failOver(now time.Time) {
 	gone := map[string]time.Time{}
 	for cluster, p := range s.permissions {
 		by, last := s.stoppedBy(cluster), s.heardSince(Part{cluster, Watcher})
+		if d := s.heardSince(Part{cluster, Dispatcher}); d.After(last) {
+			last = d
+		}
 		if by.IsZero() || now.Before(by) || now.Sub(last) < s.silentAfter || !p.ranOut.IsZero() {
 			continue
 		}

@@ -133,6 +133,7 @@ func TestAGangDoesNotFailOver(t *testing.T) {
 		"the watcher reports":                   {rule: workload.FailOver, keep: func(s *stage) { s.node("n0", nil) }},
 		"the permission is renewed":             {rule: workload.FailOver, keep: func(s *stage) { s.ask(1, 2) }},
 		"another dispatcher acts, and asks not": {rule: workload.FailOver, keep: func(s *stage) { s.dispatchers["c"] = 2 }},
+		"the dispatcher is heard, and asks not": {rule: workload.FailOver, keep: func(s *stage) { s.hear("c", Dispatcher, s.now) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
