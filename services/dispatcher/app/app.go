@@ -98,7 +98,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	}
 	reconciler.SetCache(watch)
 	reconciler.SetTracer(d.tracer)
-	truth := truthOf(d.bus)
+	truth := truthOf(d.bus, d.config.Cluster)
 	reconciler.SetTruth(truth)
 	reconciler.SetPermission(d.permission)
 	permitted := &permitted{keeper: d.permission, reconciler: reconciler, reporter: reporter, epoch: epoch, granted: make(chan *event.PermissionGranted, 1), logger: d.logger}
@@ -186,16 +186,24 @@ func strays(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, c
 	}
 }
 
-// truthOf asks queue-manager for workloads, live and finished.
-func truthOf(b *bus.Bus) reconcile.Truth {
+// truthOf asks queue-manager for workloads, live and finished, as they concern a cluster.
+func truthOf(b *bus.Bus, cluster string) reconcile.Truth {
 	queries := query.NewClient(b.Conn())
 	return func(ctx context.Context, id workload.ID) (*workload.Record, error) {
 		answer, err := queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
 		if err != nil || len(answer.Workloads) == 0 {
 			return nil, err
 		}
-		return &answer.Workloads[0], nil
+		record := heldIn(cluster, answer.Workloads[0])
+		return &record, nil
 	}
+}
+
+// heldIn returns a record that holds places only if it does so in the cluster: what is in
+// this cluster of a workload that has its places in another one belongs to no live attempt.
+func heldIn(cluster string, record workload.Record) workload.Record {
+	record.Holding = record.Holding && record.Cluster == cluster
+	return record
 }
 
 func sweep(ctx context.Context, truth reconcile.Truth, reconciler *reconcile.Reconciler, every time.Duration) error {

@@ -171,8 +171,8 @@ func TestReplacements(t *testing.T) {
 	}
 }
 
-// TestSweep: what Muster made and no workload owns any more is removed; what another
-// else made, with whatever labels, is not.
+// TestSweep: what Muster made and no workload owns any more in this cluster is removed; what
+// another made, with whatever labels, is not.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	w, d := newWorld(t, "sweep", 1), newDesk(t)
@@ -181,21 +181,27 @@ func TestSweep(t *testing.T) {
 	}
 	orphan := fmt.Appendf(nil, rayCluster, "orphan", 0, 0, 0)
 	foreign := fmt.Appendf(nil, rayCluster, "foreign", 0, 0, 0)
+	moved := fmt.Appendf(nil, rayCluster, "moved", 0, 0, 0)
 	w.create("RayCluster", orphan, labels("sweep-orphan"), map[string]string{kube.EpochKey: "1"})
 	w.create("RayCluster", foreign, labels("sweep-foreign"), nil)
+	w.create("RayCluster", moved, labels("sweep-moved"), map[string]string{kube.EpochKey: "1"})
 	err := query.Handle(t.Context(), d.bus.Conn(), query.WorkloadsSubject,
 		func(_ context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
 			// Objects of other tests' namespaces are seen, too, and are live.
 			if r.ID == "sweep-orphan" || r.ID == "sweep-foreign" {
 				return query.WorkloadsAnswer{}, nil
 			}
-			return query.WorkloadsAnswer{Workloads: []workload.Record{{Holding: true}}}, nil
+			if r.ID == "sweep-moved" {
+				return query.WorkloadsAnswer{Workloads: []workload.Record{{Cluster: "elsewhere", Attempt: 1, Holding: true}}}, nil
+			}
+			return query.WorkloadsAnswer{Workloads: []workload.Record{{Cluster: clusterName, Holding: true}}}, nil
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.run(d)
 	w.await("orphan removed", func() bool { return w.object("RayCluster", "orphan") == nil })
+	w.await("what has moved elsewhere removed", func() bool { return w.object("RayCluster", "moved") == nil })
 	w.create("RayCluster", orphan, labels("sweep-orphan"), map[string]string{kube.EpochKey: "1"})
 	w.await("orphan removed again, after another sweep", func() bool { return w.object("RayCluster", "orphan") == nil })
 	if w.object("RayCluster", "foreign") == nil {

@@ -167,7 +167,7 @@ func TestLeaseLostInTheMiddleOfACreation(t *testing.T) {
 			return query.WorkloadsAnswer{}, nil
 		}
 		// Objects of other tests' namespaces are seen, too, and are live.
-		return query.WorkloadsAnswer{Workloads: []workload.Record{{Holding: true}}}, nil
+		return query.WorkloadsAnswer{Workloads: []workload.Record{{Cluster: clusterName, Holding: true}}}, nil
 	}
 	if err := query.Handle(t.Context(), d.bus.Conn(), query.WorkloadsSubject, forgot); err != nil { // as queue-manager
 		t.Fatal(err)

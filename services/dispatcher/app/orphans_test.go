@@ -69,7 +69,7 @@ func TestSweepPods(t *testing.T) {
 			if r.ID == "sweeppods-gone" {
 				return query.WorkloadsAnswer{}, nil
 			}
-			return query.WorkloadsAnswer{Workloads: []workload.Record{{Holding: true}}}, nil
+			return query.WorkloadsAnswer{Workloads: []workload.Record{{Cluster: clusterName, Holding: true}}}, nil
 		})
 	if err != nil {
 		t.Fatal(err)
