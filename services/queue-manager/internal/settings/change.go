@@ -62,7 +62,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 		}
 	}
 	for _, key := range request.Delete {
-		faults = append(faults, p.remove(key, origin, keys[key]))
+		faults = append(faults, f.remove(&p, key, origin, keys))
 	}
 	if len(p.Set) > query.MaxConfigured {
 		faults = append(faults, fmt.Errorf("there would be %d objects; at most %d are kept", len(p.Set), query.MaxConfigured))
@@ -89,6 +89,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 	outcome := query.Created
 	present, there := p.Set[object.Key]
+	left := keepsLeaving(present, object)
 	switch {
 	case (object.Kind == kueue.Cluster || object.Kind == kueue.ClusterCordon) && origin != "":
 		return fmt.Errorf("%s: only operators describe and cordon clusters, with `muster apply` and `muster cluster cordon`", object.Key)
@@ -102,6 +103,8 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 		return fmt.Errorf("%s: the queues file of queue-manager has it and takes precedence over applied objects: change it there", object.Key)
 	case there && present.Origin != origin:
 		return fmt.Errorf("%s: is of %s already: change it there, or delete it there first", object.Key, originName(present.Origin))
+	case left != nil:
+		return left
 	case there && bytes.Equal(present.Manifest, object.Manifest):
 		outcome = query.Unchanged
 	case there:
@@ -123,16 +126,19 @@ func originName(origin string) string {
 	return fmt.Sprintf("cluster %q", origin)
 }
 
-func (p *Plan) remove(key kueue.Key, origin string, applied bool) error {
+func (f File) remove(p *Plan, key kueue.Key, origin string, applied map[kueue.Key]bool) error {
 	present, there := p.Set[key]
 	outcome := query.Deleted
+	left := f.mayEndLeaving(present, applied)
 	switch {
-	case applied:
+	case applied[key]:
 		return fmt.Errorf("%s: is to be applied and deleted", key)
 	case !there:
 		outcome = query.NotThere
 	case present.Origin != origin:
 		return fmt.Errorf("%s: is of %s: delete it there", key, originName(present.Origin))
+	case left != nil:
+		return left
 	default:
 		delete(p.Set, key)
 		p.Removed = append(p.Removed, key)
