@@ -22,15 +22,15 @@ const (
 )
 
 func (s *Server) status(ctx context.Context, c *caller) (query.StatusAnswer, error) {
-	return ask(ctx, s.answers, question{c.Token, "status"}, freshList, query.NewClientOver(c.api).Status)
+	return ask(ctx, s.answers, c.asks("status"), freshList, query.NewClientOver(c.api).Status)
 }
 
 func (s *Server) queues(ctx context.Context, c *caller) (query.QueuesAnswer, error) {
-	return ask(ctx, s.answers, question{c.Token, "queues"}, freshList, query.NewClientOver(c.api).Queues)
+	return ask(ctx, s.answers, c.asks("queues"), freshList, query.NewClientOver(c.api).Queues)
 }
 
 func (s *Server) nodes(ctx context.Context, c *caller) ([]query.Node, error) {
-	answer, err := ask(ctx, s.answers, question{c.Token, "nodes"}, freshNodes, query.NewClientOver(c.api).Nodes)
+	answer, err := ask(ctx, s.answers, c.asks("nodes"), freshNodes, query.NewClientOver(c.api).Nodes)
 	return answer.Nodes, err
 }
 
@@ -39,19 +39,19 @@ func (s *Server) workloads(ctx context.Context, c *caller, r query.WorkloadsRequ
 	if err != nil {
 		return httpapi.WorkloadsPage{}, fmt.Errorf("write the question about workloads: %w", err)
 	}
-	what := question{c.Token, "workloads " + string(asked)}
+	what := c.asks("workloads " + string(asked))
 	return ask(ctx, s.answers, what, freshList, func(ctx context.Context) (httpapi.WorkloadsPage, error) { return c.api.Page(ctx, r) })
 }
 
 func (s *Server) workload(ctx context.Context, c *caller, id workload.ID) (httpapi.Description, error) {
-	return ask(ctx, s.answers, question{c.Token, "workload " + string(id)}, freshList/2, func(ctx context.Context) (httpapi.Description, error) {
+	return ask(ctx, s.answers, c.asks("workload "+string(id)), freshList/2, func(ctx context.Context) (httpapi.Description, error) {
 		return c.api.Describe(ctx, id)
 	})
 }
 
 // manifest returns the manifest of a workload, without its secrets.
 func (s *Server) manifest(ctx context.Context, c *caller, id workload.ID) (query.ManifestAnswer, error) {
-	return ask(ctx, s.answers, question{c.Token, "manifest " + string(id)}, freshReason, func(ctx context.Context) (query.ManifestAnswer, error) {
+	return ask(ctx, s.answers, c.asks("manifest "+string(id)), freshReason, func(ctx context.Context) (query.ManifestAnswer, error) {
 		return query.NewClientOver(c.api).Manifest(ctx, query.ManifestRequest{ID: id})
 	})
 }
@@ -61,7 +61,7 @@ func (s *Server) explanation(ctx context.Context, c *caller, record workload.Rec
 	if record.Phase != workload.Queued {
 		return nil, ""
 	}
-	what := question{c.Token, "explain " + string(record.ID)}
+	what := c.asks("explain " + string(record.ID))
 	answer, err := ask(ctx, s.answers, what, freshReason, func(ctx context.Context) (query.ExplainAnswer, error) {
 		return query.NewClientOver(c.api).Explain(ctx, query.ExplainRequest{ID: record.ID})
 	})
@@ -93,7 +93,7 @@ type livePlaces struct {
 
 // placed returns the workloads that hold places, up to mostLive.
 func (s *Server) placed(ctx context.Context, c *caller) (livePlaces, error) {
-	return ask(ctx, s.answers, question{c.Token, "placed"}, freshNodes, func(ctx context.Context) (all livePlaces, err error) {
+	return ask(ctx, s.answers, c.asks("placed"), freshNodes, func(ctx context.Context) (all livePlaces, err error) {
 		r := query.WorkloadsRequest{Phases: holding(), Limit: query.MaxPage}
 		for len(all.records) < mostLive {
 			page, err := c.api.Page(ctx, r)

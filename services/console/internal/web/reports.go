@@ -53,7 +53,7 @@ func (s *Server) activity(ctx context.Context, r *http.Request, c *caller, queue
 	ctx, cancel := context.WithTimeout(ctx, s.patience(r))
 	defer cancel()
 	asked := query.ActivityRequest{Queue: queue, StepSeconds: int(window.Step.Seconds())}
-	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("activity %s %q", window.Name, queue)}, freshActivity, func(ctx context.Context) (query.ActivityAnswer, error) {
+	answer, err := ask(ctx, s.answers, c.asks(fmt.Sprintf("activity %s %q", window.Name, queue)), freshActivity, func(ctx context.Context) (query.ActivityAnswer, error) {
 		asked.Since = s.Now().Add(-window.Length).Truncate(window.Step)
 		return query.NewClientOver(c.api).Patient().Activity(ctx, asked)
 	})
@@ -86,7 +86,7 @@ func loadUsage(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 	if err != nil {
 		return content{}, refuse(http.StatusBadRequest, "%v.", err)
 	}
-	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("usage %+v", form)}, freshUsage, func(ctx context.Context) (query.UsageAnswer, error) {
+	answer, err := ask(ctx, s.answers, c.asks(fmt.Sprintf("usage %+v", form)), freshUsage, func(ctx context.Context) (query.UsageAnswer, error) {
 		return query.NewClientOver(c.api).Patient().Usage(ctx, request)
 	})
 	return content{title: "Usage", model: page.MakeUsage(answer, form.Resource != ""), form: "usage-form", formModel: form}, err
@@ -143,7 +143,7 @@ func loadDecisions(ctx context.Context, s *Server, r *http.Request, c *caller) (
 	if of != "" && uuid.Validate(of) != nil {
 		return content{}, refuse(http.StatusBadRequest, "workload=%.40q: want the id of a workload.", of)
 	}
-	what := question{c.Token, "decisions " + values.Get("before") + " " + values.Get("until")}
+	what := c.asks("decisions " + values.Get("before") + " " + values.Get("until"))
 	answer, err := ask(ctx, s.answers, what, freshDecisions, func(ctx context.Context) (query.DecisionsAnswer, error) {
 		return query.NewClientOver(c.api).Patient().Decisions(ctx, request)
 	})

@@ -28,7 +28,7 @@ func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (con
 		of.model = page.WhatIf{}
 		return of, nil
 	}
-	answer, err := ask(ctx, s.answers, question{c.Token, fmt.Sprintf("whatif %+v", form)}, freshWhatIf, func(ctx context.Context) (query.WhatIfAnswer, error) {
+	answer, err := ask(ctx, s.answers, c.asks(fmt.Sprintf("whatif %+v", form)), freshWhatIf, func(ctx context.Context) (query.WhatIfAnswer, error) {
 		return query.NewClientOver(c.api).Patient().WhatIf(ctx, *request)
 	})
 	if status := overhttp.StatusOf(err); status >= 400 && status < 500 && status != http.StatusUnauthorized {

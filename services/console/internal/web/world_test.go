@@ -46,6 +46,9 @@ type api struct {
 	lateActivity chan struct{}
 	// lateReason is the same for why a workload waits.
 	lateReason chan struct{}
+	// lateUsage is the same for usage, and lateChange for changes; arrived gets a value for each of
+	// these requests that waits.
+	lateUsage, lateChange, arrived chan struct{}
 }
 
 // patience is that of the console: nothing is left out of a page, unless it is to be late.
@@ -68,6 +71,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-a.lateReason:
 		case <-r.Context().Done():
 		}
+	}
+	if a.lateUsage != nil && r.URL.Path == "/v1/usage" {
+		a.wait(r, a.lateUsage)
+	}
+	if a.lateChange != nil && r.Method != http.MethodGet {
+		a.wait(r, a.lateChange)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,6 +122,19 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, query.ExplainAnswer{Explanation: workload.Explanation{Changes: []workload.Change{{Message: "2 fewer pods of workers"}}}})
 	default:
 		problem(w, http.StatusNotFound, "there is no such thing")
+	}
+}
+
+// wait reports that a request has arrived, and waits until it may be answered.
+func (a *api) wait(r *http.Request, late <-chan struct{}) {
+	select {
+	case a.arrived <- struct{}{}:
+	case <-late:
+	case <-r.Context().Done():
+	}
+	select {
+	case <-late:
+	case <-r.Context().Done():
 	}
 }
 
@@ -212,6 +234,20 @@ func newAPI(nodes, waiting int) *api {
 		a.nodes.Nodes = append(a.nodes.Nodes, n)
 	}
 	return a
+}
+
+// another returns a browser of the same console, where the owner of the token is logged in.
+func (b *browser) another(token string) *browser {
+	b.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	other := &browser{b.t, &http.Client{Jar: jar, CheckRedirect: b.client.CheckRedirect}, b.url, b.log}
+	if status, _, _ := other.post("/login", url.Values{"token": {token}}); status != http.StatusSeeOther {
+		b.t.Fatalf("the login of %s ends with %d", token, status)
+	}
+	return other
 }
 
 // browser is one that is logged in.
