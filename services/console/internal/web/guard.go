@@ -16,6 +16,9 @@ const (
 	writeMost = 30 * time.Second
 	// longestForm bounds what a browser sends.
 	longestForm = 16 << 10
+	// longestPath and longestQuery bound an address, parts of which are kept with answers and with
+	// open logins.
+	longestPath, longestQuery = 2 << 10, 12 << 10
 )
 
 // policy lets pages use nothing but what the console itself serves, and no script or style that
@@ -37,6 +40,10 @@ func secured(secure bool, next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		if secure {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		if len(r.URL.EscapedPath()) > longestPath || len(r.URL.RawQuery) > longestQuery {
+			http.Error(w, "The address is too long.", http.StatusRequestURITooLong)
+			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, longestForm)
 		if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(askMost+writeMost)) != nil {

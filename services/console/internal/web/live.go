@@ -49,10 +49,6 @@ func (s *Server) load(r *http.Request, c *caller, v view) (content, template.HTM
 // show writes a page.
 func (s *Server) show(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, c *caller) error {
-		if !s.requests.Acquire(c.Caller) {
-			return refuse(http.StatusTooManyRequests, "You have %d pages loading, which is the limit. Try again.", mostRequests)
-		}
-		defer s.requests.Release(c.Caller)
 		of, region, err := s.load(r, c, v)
 		if err != nil {
 			return err

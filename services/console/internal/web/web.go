@@ -100,14 +100,14 @@ func New(o Options) (http.Handler, error) {
 		mux.HandleFunc("GET "+CallbackPath, s.finishOIDC)
 	}
 	for path, v := range views() {
-		mux.HandleFunc("GET "+path, s.loggedIn(s.show(v)))
+		mux.HandleFunc("GET "+path, s.loggedIn(s.loading(s.show(v))))
 		if v.every > 0 {
 			mux.HandleFunc("GET "+livePath+path, s.loggedIn(s.live(v)))
 		}
 	}
 	for _, of := range targets() {
-		mux.HandleFunc("GET "+of.path, s.loggedIn(s.confirm(of)))
-		mux.HandleFunc("POST "+of.path, s.loggedIn(s.act(of)))
+		mux.HandleFunc("GET "+of.path, s.loggedIn(s.loading(s.confirm(of))))
+		mux.HandleFunc("POST "+of.path, s.loggedIn(s.loading(s.act(of))))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, r, s.sessionOf(r), http.StatusNotFound, "There is no such page.")
@@ -153,6 +153,17 @@ func (s *Server) loggedIn(handle handler) http.HandlerFunc {
 			return
 		}
 		s.problem(w, r, of, status, text)
+	}
+}
+
+// loading bounds what a caller has loading at a time: pages, and what their forms ask for.
+func (s *Server) loading(handle handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, c *caller) error {
+		if !s.requests.Acquire(c.Caller) {
+			return refuse(http.StatusTooManyRequests, "You have %d pages loading, which is the limit. Try again.", mostRequests)
+		}
+		defer s.requests.Release(c.Caller)
+		return handle(w, r, c)
 	}
 }
 
