@@ -1,6 +1,9 @@
 package admission
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // victimSteps bounds the exact search for the fewest victims of one workload, on
 // one cluster, in the steps below.
@@ -44,15 +47,43 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 		p: p, candidates: *a, floors: newFloors(a.candidates, mostVictims+1), size: floor(a.needs), best: best, steps: steps,
 		price: priceOf(nil, p.d.state.victimOrder), gained: make([]int64, len(a.needs)),
 	}
+	if s.proven() {
+		return best
+	}
 	for ; s.size <= len(a.candidates) && s.floors.below(s.best, s.price, 0, s.size); s.size++ {
-		if s.size > mostVictims || *steps <= 0 {
-			p.cut = true // larger sets may cost less
+		if s.size > mostVictims || *steps <= 0 { // larger sets may cost less
+			p.cut = p.cut || !s.proven()
 			break
 		}
 		s.extend(0)
 	}
-	p.cut = p.cut || *steps <= 0
+	p.cut = p.cut || *steps <= 0 && !s.proven()
 	return s.best
+}
+
+// proven reports whether counting shows that no set costs less than the best: no candidate is
+// of a lower level or loses less for each unit of something that is missing.
+func (s *victimSearch) proven() bool {
+	if s.best == nil || len(s.best.list) == 0 || s.best.price.gangs > floor(s.candidates.needs) || len(s.best.price.regrets) != 1 || s.best.price.shareRank > s.floors.ranks[0] {
+		return false
+	}
+	lost := s.best.price.regrets[0]
+	return slices.ContainsFunc(s.candidates.needs, func(n need) bool {
+		for i, c := range s.candidates.candidates {
+			r := c.regretOf()
+			if r.level.compare(lost.level) < 0 || timesBelow(r.accelerators, n.missing, lost.accelerators, n.brings[i]) || timesBelow(r.pods, n.missing, lost.pods, n.brings[i]) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// timesBelow reports whether a times b is less than c times d, none of which is negative.
+func timesBelow(a, b, c, d int64) bool {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	highest, lowest := bits.Mul64(uint64(c), uint64(d))
+	return high < highest || high == highest && low < lowest
 }
 
 // mayUndercut reports whether a candidate alone may cost less than the best.
@@ -79,7 +110,7 @@ func (s *victimSearch) extend(from int) {
 			return
 		}
 		next := list[i]
-		if !s.mayCover(i, left) || !s.mayBeCheaper(i, left) || next.evictedBefore && s.size > 1 || slices.ContainsFunc(refused, next.sameForQuota) {
+		if !s.mayCover(i, left) || !s.mayBeCheaper(i, left) || next.evictedBefore && s.size > 1 || s.has(next) || slices.ContainsFunc(refused, next.sameForQuota) {
 			continue
 		}
 		*s.steps -= stepJudge
@@ -89,6 +120,11 @@ func (s *victimSearch) extend(from int) {
 		}
 		s.choose(i)
 	}
+}
+
+// has reports whether the gang, or a part of it, is chosen.
+func (s *victimSearch) has(c candidate) bool {
+	return slices.ContainsFunc(s.chosen, func(other candidate) bool { return other.Workload.ID == c.Workload.ID })
 }
 
 // choose evicts candidate i and extends the set.

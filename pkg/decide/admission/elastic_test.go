@@ -2,6 +2,8 @@ package admission_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +118,77 @@ func TestAGangIsShrunkBeforeItIsEvicted(t *testing.T) {
 				t.Fatalf("the plan (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestShrinkingIsWeighedByWhatIsGivenUp: the gang that loses least by giving up what is needed
+// does, whatever else it could give up; and the reason says so.
+func TestShrinkingIsWeighedByWhatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		x, y    time.Duration // for how long they have run
+		surplus [2]int
+		asks    int
+		want    []string
+	}{
+		"one pod":           {time.Hour, 2 * time.Hour, [2]int{10, 2}, 1, []string{"shrinks x a:1"}},
+		"as many as needed": {time.Hour, 2 * time.Hour, [2]int{10, 2}, 4, []string{"shrinks x a:4"}},
+		"some of each":      {time.Hour, 2 * time.Hour, [2]int{2, 10}, 3, []string{"shrinks x a:2", "shrinks y b:1"}},
+		"of the other":      {2 * time.Hour, time.Hour, [2]int{10, 2}, 1, []string{"shrinks y b:1"}},
+		"some of the other": {2 * time.Hour, time.Hour, [2]int{10, 2}, 3, []string{"shrinks y b:2", "shrinks x a:1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, y := rayCluster("x", 0, 1, 1+c.surplus[0]), rayCluster("y", 0, 1, 1+c.surplus[1])
+			s := elastic(t, map[string]int64{"a": int64(1 + c.surplus[0]), "b": int64(1 + c.surplus[1])}, nil)
+			for i, g := range []*workload.Workload{x, y} {
+				s.Start(admission.Started{
+					Workload: g, Order: int64(i), Cluster: "c", Admitted: start.Add(-[]time.Duration{c.x, c.y}[i]),
+					Placements: []workload.Placement{{PodSet: "workers", Node: []string{"a", "b"}[i], Pods: g.Pods()}},
+				})
+				s.SetProgress(g.ID, admission.Progress{Running: true})
+			}
+			s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: "new", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", c.asks, 0, 1)}}})
+			plan := decide(s)
+			got := outcomeOf(plan)
+			slices.Sort(got)
+			slices.Sort(c.want)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Fatalf("the plan (-want +got):\n%s", diff)
+			}
+			for _, g := range plan.Shrinks {
+				if !strings.HasSuffix(g.Reason.Message, "the search for the cheapest evictions was exact") {
+					t.Errorf("%s is shrunk because %q", g.Workload, g.Reason.Message)
+				}
+			}
+		})
+	}
+}
+
+// TestManyShrinkingGangsAreBounded: a thousand gangs each have pods to spare. How many of them
+// each gives up is found within what the queue may spend, and where that was too little, the
+// reasons say that the search was cut.
+func TestManyShrinkingGangsAreBounded(t *testing.T) {
+	t.Parallel()
+	const gangs, pods, asks = 1000, 9, 7995
+	s := elastic(t, nil, nil)
+	for i := range gangs {
+		node := fmt.Sprintf("node-%04d", i)
+		s.SetNode(nodeOf(node, 64, pods))
+		w := rayCluster(workload.ID(node), 0, 1, pods)
+		s.Start(admission.Started{Workload: w, Order: int64(i), Cluster: "c", Admitted: start.Add(-time.Hour), Placements: []workload.Placement{{PodSet: "workers", Node: node, Pods: pods}}})
+		s.SetProgress(w.ID, admission.Progress{Running: true})
+	}
+	s.Enqueue(admission.Waiting{Order: gangs, Workload: &workload.Workload{ID: "new", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", asks, 0, 1)}}})
+	plan, steps, _ := spent(s, func() admission.Plan { return admission.Decide(s, start) })
+	if len(plan.Shrinks) != gangs || len(plan.Evictions) > 0 {
+		t.Fatalf("%d are shrunk and %d evicted, want %d and none", len(plan.Shrinks), len(plan.Evictions), gangs)
+	}
+	if steps < 1_600_000 || steps > mostQueueSteps {
+		t.Errorf("the decision took %d steps, want more than 1,600,000 for what it tried and at most %d", steps, mostQueueSteps)
+	}
+	if why := plan.Shrinks[0].Reason.Message; !strings.Contains(why, "was cut at its limit") {
+		t.Errorf("a gang is shrunk because %q", why)
 	}
 }
 

@@ -47,7 +47,8 @@ func (p *preemption) enoughVictims(a *candidateSet) *victims {
 // about four hundred victims; among more, some may be evicted without need.
 const mostSpared = 200_000
 
-// spareUnneeded puts victims back that the workload does not need, until it needs all.
+// spareUnneeded puts victims back that the workload does not need, until it needs all, and
+// has gangs give up a part where that is enough.
 func (p *preemption) spareUnneeded(chosen []candidate, a *candidateSet) *victims {
 	needed := slices.Clone(chosen)
 	var places []workload.Placement
@@ -80,5 +81,7 @@ func (p *preemption) spareUnneeded(chosen []candidate, a *candidateSet) *victims
 		}
 	}
 	p.cut = p.cut || tried >= mostSpared
-	return p.victimsOf(needed, places, a)
+	v := p.victimsOf(needed, places, a)
+	p.spareWhole(v)
+	return v
 }

@@ -48,6 +48,8 @@ type preemption struct {
 	hopeless bool
 	// cut: a bound ended the search for cheaper victims.
 	cut bool
+	// trimmed is how many evictions have been tried to have gangs give up less.
+	trimmed int
 	// other is the best set of victims that was found and not chosen; nil for none.
 	other *victims
 }

@@ -123,7 +123,7 @@ func (p *preemption) victimsOf(list []candidate, places []workload.Placement, a 
 func (p *preemption) weigh(a, b *victims) *victims {
 	chosen := cheaper(a, b)
 	for _, v := range []*victims{a, b} {
-		if v != nil && v != chosen && !slices.EqualFunc(v.list, chosen.list, func(x, y candidate) bool { return x.Started == y.Started }) {
+		if v != nil && v != chosen && !slices.EqualFunc(v.list, chosen.list, func(x, y candidate) bool { return x.Workload.ID == y.Workload.ID }) {
 			p.other = cheaper(p.other, v)
 		}
 	}

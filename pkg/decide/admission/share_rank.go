@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // sharesWith ranks the queues of the workload's tree by their shares once the workload
@@ -70,8 +71,12 @@ func (p *preemption) shareRank(list []candidate, a *candidateSet) int {
 	defer p.d.state.tree.Rollback(before)
 	p.w.queue.quota.Allocate(p.charges)
 	remaining := map[*queue]int{}
+	counted := map[workload.ID]bool{} // a gang may be among them with several parts
 	for _, c := range a.candidates {
-		remaining[c.queue]++
+		if !counted[c.Workload.ID] {
+			counted[c.Workload.ID] = true
+			remaining[c.queue]++
+		}
 	}
 	for left := slices.Clone(list); len(left) > 0; {
 		var queues []*queue

@@ -10,8 +10,9 @@ import (
 //
 // Of each set it evicts candidates in order, where quota permits it, until that is
 // enough (found by doubling and halving, since more room never hurts). Then it puts
-// back those that are not needed. Then it looks by exact search for fewer or cheaper
-// victims, unless it found none and evicting all candidates is not enough.
+// back those that are not needed, and has gangs that can be shrunk give up a part. Then it
+// looks by exact search, also among these parts, for fewer or cheaper victims, unless it found
+// none and evicting all candidates is not enough.
 func (p *preemption) search(sets []candidateSet) *victims {
 	undo := p.d.state.savepoint()
 	defer undo()
@@ -41,13 +42,13 @@ func (p *preemption) search(sets []candidateSet) *victims {
 		}
 		if best = p.weigh(best, found); found != nil || !p.insufficient(&a) && p.enoughTogether(a.candidates) {
 			p.hopeless = false
-			best = p.weigh(best, p.cheapest(&a, best, &steps))
+			best = p.weigh(best, p.cheapest(p.withParts(&a), best, &steps))
 		}
 	}
 	if p.d.state.victimOrder != AsKueue {
 		p.weighOther(sets, best)
 	}
-	if best != nil {
+	if best != nil && p.cut { // else nothing can be spared
 		p.spareWhole(best)
 	}
 	p.d.spend(p.w.queue, victimSteps-steps)
@@ -73,7 +74,7 @@ func (p *preemption) weighOther(sets []candidateSet, chosen *victims) {
 	dearest := slices.MaxFunc(chosen.list, func(a, b candidate) int { return a.regret.compare(b.regret) })
 	cut := p.cut
 	for _, a := range sets {
-		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Started == dearest.Started })
+		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Workload.ID == dearest.Workload.ID })
 		p.other = cheaper(p.other, p.enoughVictims(&candidateSet{candidates: rest, borrow: a.borrow, fallback: a.fallback}))
 	}
 	p.cut = cut
