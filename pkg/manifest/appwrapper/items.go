@@ -20,6 +20,7 @@ type item struct {
 	declared []declaration // v1beta1
 	podSets  []podSetPath  // v1beta2
 	done     []string
+	operator ray.Operator
 }
 
 // podSetPath is a pod set that a v1beta2 component declares.
@@ -31,7 +32,7 @@ type podSetPath struct {
 
 // add reads one wrapped object, its pods and its demand.
 func (r *reader) add(it item) error {
-	it.number = len(r.Bundle.Items)
+	it.number, it.operator = len(r.Bundle.Items), r.operator
 	if it.number >= MaxItems {
 		return refuse(it.where, "is one object too many", fmt.Sprintf("at most %d are accepted", MaxItems))
 	}

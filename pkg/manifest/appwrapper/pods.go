@@ -55,7 +55,7 @@ func (it *item) podSet(n, of int, s source) (workload.PodSet, error) {
 	if err != nil {
 		return workload.PodSet{}, refuse(where, "is no pod template", "want an object with metadata and spec")
 	}
-	spec, err := ray.ReadPod(where+".spec", pod["spec"])
+	spec, err := it.operator.ReadPod(where+".spec", pod["spec"])
 	if err != nil {
 		return workload.PodSet{}, err
 	}

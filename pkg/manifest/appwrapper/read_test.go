@@ -124,6 +124,48 @@ func TestPodsOfOtherKinds(t *testing.T) {
 	}
 }
 
+// Pods of other kinds than Ray's ask for the overhead of their runtime class, too: Kubernetes
+// charges the node with it.
+func TestPodsHaveTheOverheadOfTheirRuntimeClass(t *testing.T) {
+	t.Parallel()
+	operator, err := ray.ReadOperator([]byte("runtimeClasses: {kata: {cpu: 250m}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const job = " {apiVersion: batch/v1, kind: Job, metadata: {name: d}, spec: {parallelism: 4, template: {spec: {restartPolicy: Never, POD, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}"
+	for name, c := range map[string]struct {
+		pod        string
+		millicores int64
+		refusal    string
+	}{
+		"none":              {"hostname: h", 1000, ""},
+		"known":             {"runtimeClassName: kata", 1250, ""},
+		"stated":            {"runtimeClassName: gvisor, overhead: {cpu: 50m}", 1050, ""},
+		"unknown":           {"runtimeClassName: gvisor", 0, `.spec.template.spec.runtimeClassName: is "gvisor", of which Muster does not know the overhead; give the pod's overhead`},
+		"not the class's":   {"runtimeClassName: kata, overhead: {cpu: 50m}", 0, `.overhead: is not that of runtime class "kata"; remove it`},
+		"without the class": {"overhead: {cpu: 50m}", 0, ".overhead: is set without runtimeClassName; remove it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree, err := ray.Tree([]byte(v1beta1(item(strings.Replace(job, "POD", c.pod, 1), ""))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := appwrapper.Read(operator, tree)
+			switch {
+			case c.refusal != "":
+				if err == nil || !strings.Contains(err.Error(), c.refusal) || !errors.Is(err, ray.ErrInvalid) {
+					t.Errorf("got %v, want %q", err, c.refusal)
+				}
+			case err != nil:
+				t.Error(err)
+			case w.PodSets[0].Template.Requests["cpu"] != c.millicores:
+				t.Errorf("a pod asks for %d millicores, want %d", w.PodSets[0].Template.Requests["cpu"], c.millicores)
+			}
+		})
+	}
+}
+
 // Of an unknown kind, room is reserved for what is declared; a missing declaration
 // gives a warning.
 func TestPodsOfUnknownKinds(t *testing.T) {

@@ -28,6 +28,24 @@ func CheckPod(path string, spec *corev1.PodSpec) error {
 	return refuseAmongPods(path, spec)
 }
 
+// ReadPod reads the pod spec of another kind of object, and refuses it for the reasons for
+// which that of a RayCluster is refused. As there, the pod gets the overhead of its runtime
+// class. Errors wrap ErrInvalid.
+func (o Operator) ReadPod(where string, tree any) (*corev1.PodSpec, error) {
+	spec, err := readPod(where, tree)
+	if err != nil {
+		return nil, err
+	}
+	v := &verdict{}
+	if err := o.addOverhead(v, where, spec); err != nil {
+		return nil, err
+	}
+	if v.refusal != nil {
+		return nil, v.refusal
+	}
+	return spec, nil
+}
+
 // ReadLife reads what annotations ask of a workload's life. Errors wrap
 // ErrInvalid.
 func ReadLife(metadata map[string]any) (workload.Life, error) { return readLife(metadata) }

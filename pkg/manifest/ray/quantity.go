@@ -19,9 +19,8 @@ func ofQuantity(err error) error {
 	return refuse(bad.Path, bad.What, bad.Remedy)
 }
 
-// ReadPod reads the pod spec of another kind of object, and refuses it for the
-// reasons for which that of a RayCluster is refused. Errors wrap ErrInvalid.
-func ReadPod(where string, tree any) (*corev1.PodSpec, error) {
+// readPod reads and checks the pod spec of another kind of object.
+func readPod(where string, tree any) (*corev1.PodSpec, error) {
 	var spec corev1.PodSpec
 	if err := kube.Decode(where, tree, &spec); err != nil {
 		if refused := ofQuantity(err); refused != nil {
