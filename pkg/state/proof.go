@@ -18,7 +18,7 @@ const (
 )
 
 // provable are the reasons of which a certificate says the same as a proof.
-var provable = []workload.ReasonKind{workload.ReasonFit, workload.ReasonQuota, workload.ReasonNeverFits}
+var provable = []workload.ReasonKind{workload.ReasonFit, workload.ReasonQuota, workload.ReasonTopology, workload.ReasonNeverFits}
 
 // proof returns a certificate that a waiting workload cannot start now, for the event of
 // its reason; nil where there is none within the bounds. `muster explain --certificate`

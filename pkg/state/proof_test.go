@@ -54,6 +54,38 @@ func TestTheEventOfAWaitingWorkloadHasAProof(t *testing.T) {
 	}
 }
 
+// So has the event of a workload for which there is room, but not within its topology.
+func TestTheEventOfAWorkloadOutsideItsTopologyHasAProof(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 0)
+	for _, rack := range []string{"r0", "r1"} {
+		s.node(rack, func(n *capacity.Node) { n.Labels = map[string]string{"rack": rack} })
+	}
+	set := podSet("workers", workload.RoleWorker, 2)
+	set.Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "rack"}
+	s.now = s.now.Add(time.Minute)
+	s.Cancel(&event.WorkloadCancel{Workload: gangID}, s.now)
+	s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: "one", Queue: "q", Kind: "RayCluster", Name: "one", PodSets: []workload.PodSet{set},
+	}}, nil, s.now)
+	s.step(0)
+	changed := s.lastEvent("one")
+	if changed.Reason == nil || changed.Reason.Kind != workload.ReasonTopology || len(changed.Certificate) == 0 {
+		t.Fatalf("it waits because of %+v, with a certificate of %d bytes", changed.Reason, len(changed.Certificate))
+	}
+	message, err := event.Marshal("id", event.QueueManagerSource, s.now, "", changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := certificate.Read(strings.NewReader(string(message)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := certificate.Verify(document); err != nil || document.Workload != "one" {
+		t.Errorf("of workload %s: %v", document.Workload, err)
+	}
+}
+
 // Certificates cost a leader no more than it has: one in a second, and none over many nodes
 // or in a large document.
 func TestProofsInEventsAreBounded(t *testing.T) {

@@ -29,25 +29,22 @@ func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Documen
 		default:
 			return verdict.Certificate, ""
 		}
-	})
+	}, false)
 }
 
 // CertifyDecided is Certify without a search: it knows what the last decision has found,
-// and only proofs that are verified by counting. Its cost is linear in the nodes.
+// and has only proofs that are verified by counting. Its cost is linear in the nodes.
 func CertifyDecided(s *State, id workload.ID) (*certificate.Document, string) {
 	return s.certify(id, func(flavored *flavoredSignature, cluster string) (*placement.Certificate, string) {
 		verdict, known := flavored.verdicts[cluster]
-		switch {
-		case !known || verdict.Certificate == nil:
+		if !known || verdict.Certificate == nil {
 			return nil, fmt.Sprintf("whether it fits into cluster %s was not decided", cluster)
-		case verdict.Certificate.Proof == placement.Searched:
-			return nil, "its proof takes a search"
 		}
 		return verdict.Certificate, ""
-	})
+	}, true)
 }
 
-func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (*placement.Certificate, string)) (*certificate.Document, string) {
+func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (*placement.Certificate, string), counting bool) (*certificate.Document, string) {
 	w := s.waiting.Get(id)
 	switch {
 	case w == nil && s.started[id] != nil:
@@ -65,7 +62,7 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 	case o.cut:
 		return nil, "its pod sets can have more combinations of flavors than are tried"
 	}
-	draft := certificate.Draft{Workload: id, PodSets: smallest.podSets}
+	draft := certificate.Draft{Workload: id, PodSets: smallest.podSets, Counting: counting}
 	clusters := s.clustersFor(w)
 	for _, cluster := range clusters {
 		draft.Clusters = append(draft.Clusters, certificate.DraftCluster{Name: cluster, Nodes: s.fleets[cluster].Views()})

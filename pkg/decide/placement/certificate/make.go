@@ -21,6 +21,8 @@ type Draft struct {
 	Flavors      []Flavor
 	Clusters     []DraftCluster
 	Alternatives []DraftAlternative
+	// Counting: the document is to be verified by counting alone, without a search.
+	Counting bool
 }
 
 // DraftCluster is a cluster as the solver sees it.
@@ -71,6 +73,9 @@ func Make(draft Draft) (*Document, error) {
 			argument, err := argue(&d.Clusters[i], d.effective(from.Flavors), from.Verdicts[i])
 			if err != nil {
 				return nil, err
+			}
+			if draft.Counting && argument.Proof == placement.Searched {
+				return nil, errors.New("its proof takes a search")
 			}
 			a.Arguments = append(a.Arguments, argument)
 		}
