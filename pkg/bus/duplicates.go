@@ -20,7 +20,7 @@ type Duplicates struct {
 // published again it knows the last 10,000.
 func (r *Duplicates) Seen(d Delivery) bool {
 	if d.Sequence <= r.last.Sequence && !d.Stored.After(r.last.Stored) {
-		return true // a new stream numbers from 1 again, but its times go on
+		return true // a new stream may have numbers that were there, but its times go on
 	}
 	r.last = Delivery{Sequence: d.Sequence, Stored: d.Stored}
 	if d.MessageID() == "" {

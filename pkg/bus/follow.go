@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -65,7 +64,7 @@ func (b *Bus) follow(ctx context.Context, stream string, config jetstream.Ordere
 		if err != nil {
 			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
 		}
-		progress.begin(info.NumPending)
+		progress.begin(consumer, info.NumPending)
 		return consumer, nil
 	}
 	consumer, err := subscribe(ctx)
@@ -81,48 +80,15 @@ func (b *Bus) follow(ctx context.Context, stream string, config jetstream.Ordere
 			case <-ctx.Done():
 				return
 			}
-			progress.advance()
+			progress.advance(msg)
 		}
+		go progress.look(ctx)
 		b.keepConsuming(ctx, consumer, subscription{
 			subscribe: subscribe, handle: handle, passing: orderedPassing,
 			options: []jetstream.PullConsumeOpt{jetstream.PullMaxMessagesWithBytesLimit(buffered, followedBytes)},
 		})
 	}()
 	return &Following{C: out, CaughtUp: progress.done}, nil
-}
-
-// catchUp counts what is missing of the values that existed when a subscription
-// began. A reconnection restarts it: the stream may have other values then.
-type catchUp struct {
-	mu      sync.Mutex
-	missing uint64
-	reached bool
-	done    chan struct{}
-}
-
-func newCatchUp() *catchUp { return &catchUp{done: make(chan struct{})} }
-
-func (c *catchUp) begin(missing uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.missing = missing
-	c.check()
-}
-
-func (c *catchUp) advance() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.missing > 0 {
-		c.missing--
-		c.check()
-	}
-}
-
-func (c *catchUp) check() {
-	if c.missing == 0 && !c.reached {
-		c.reached = true
-		close(c.done)
-	}
 }
 
 // LastValues returns the last value of each subject that matches, in stream

@@ -119,7 +119,7 @@ func (b *Bus) guarded(subject string, data []byte) ([]byte, error) {
 		for _, config := range streams() {
 			if config.Name == stream {
 				config.Replicas = b.replicas
-				return json.Marshal(config)
+				return json.Marshal(begun(config))
 			}
 		}
 		return nil, fmt.Errorf("stream %q is none of Muster's", stream)

@@ -32,6 +32,21 @@ func TestFollowersLeaveNothing(t *testing.T) {
 	}
 }
 
+// Streams that services have made for them begin where those of queue-manager do.
+func TestStreamsOfServicesRepeatNoSequence(t *testing.T) {
+	t.Parallel()
+	for _, stream := range Streams() {
+		asked, err := (&Bus{}).guarded(guardStreams+stream, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config jetstream.StreamConfig
+		if err := json.Unmarshal(asked, &config); err != nil || (config.FirstSeq > 0) != IsFollowed(stream) {
+			t.Errorf("stream %s begins at %d, %v", stream, config.FirstSeq, err)
+		}
+	}
+}
+
 // FuzzGuard: every request that passes is for one of Muster's streams, or for a consumer
 // with allowed settings only, each given once.
 func FuzzGuard(f *testing.F) {

@@ -142,13 +142,18 @@ func IsFollowed(stream string) bool {
 // below 2^53, up to which readers in JavaScript count exactly.
 func FirstSequence(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
-// createStream creates a stream that is missing. The error is ErrStreamNameAlreadyInUse for one
-// that exists with another configuration, which every followed stream has.
-func (b *Bus) createStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+// begun returns the configuration with which a stream that is missing is created.
+func begun(config jetstream.StreamConfig) jetstream.StreamConfig {
 	if IsFollowed(config.Name) {
 		config.FirstSeq = FirstSequence(time.Now())
 	}
-	return b.js.CreateStream(ctx, config)
+	return config
+}
+
+// createStream creates a stream that is missing. The error is ErrStreamNameAlreadyInUse for one
+// that exists with another configuration, which every followed stream has.
+func (b *Bus) createStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	return b.js.CreateStream(ctx, begun(config))
 }
 
 // republished has the server put each message that the stream stores on another

@@ -68,16 +68,19 @@ func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 	return epoch, nil
 }
 
-// aheadMost is how far an epoch from elsewhere may be ahead of the clock. Readers ignore
-// messages with an epoch further ahead (event.AheadMost): it is forged, and an epoch
-// larger than it would be ignored as well.
+// aheadMost is how far an epoch may be ahead of the clock. Readers ignore messages with an
+// epoch further ahead (event.AheadMost): it is forged, or of a machine whose clock was days
+// ahead, and an epoch larger than it would be ignored as well.
 const aheadMost = 24 * time.Hour
 
 // nextEpoch is larger than the last epoch of the Lease and the one known from elsewhere;
 // the time makes it larger than any forgotten epoch.
 func nextEpoch(now time.Time, last, known int64) int64 {
-	if known > now.Add(aheadMost).UnixNano() {
-		known = 0
+	credible := func(epoch int64) int64 {
+		if epoch > now.Add(aheadMost).UnixNano() {
+			return 0
+		}
+		return epoch
 	}
-	return max(now.UnixNano(), last+1, known+1)
+	return max(now.UnixNano(), credible(last)+1, credible(known)+1)
 }

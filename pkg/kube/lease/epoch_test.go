@@ -15,6 +15,7 @@ func TestAForgedEpoch(t *testing.T) {
 	for name, c := range map[string]struct{ last, known, want int64 }{
 		"nothing known":            {0, 0, present},
 		"a clock was set back":     {present + hour, 0, present + hour + 1},
+		"a clock was days ahead":   {present + 48*hour, 0, present},
 		"a Lease was deleted":      {0, present + hour, present + hour + 1},
 		"the last epoch of all":    {0, math.MaxInt64, present},
 		"nearly the last":          {0, math.MaxInt64 - 5, present},

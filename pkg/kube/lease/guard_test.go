@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordination "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -61,4 +62,39 @@ func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALeaseIsNotReleasedDuringTheWork: the election gives the Lease up when it could not renew
+// it, before the work has heard of that. Then it expires: an empty Lease is taken at once.
+func TestALeaseIsNotReleasedDuringTheWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var acting, failing, released atomic.Bool
+		client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			holder := action.(clienttesting.UpdateAction).GetObject().(*coordination.Lease).Spec.HolderIdentity
+			switch empty := holder == nil || *holder == ""; {
+			case empty && acting.Load():
+				released.Store(true)
+			case !empty && failing.Load():
+				return true, &coordination.Lease{}, errors.New("etcd has no leader")
+			}
+			return false, nil, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := options(client)
+		o.Duration = time.Minute
+		err := lease.Run(ctx, o, func(leading context.Context, _ int64) error {
+			acting.Store(true)
+			failing.Store(true)
+			<-leading.Done()
+			acting.Store(false)
+			cancel()
+			return leading.Err()
+		})
+		if !errors.Is(err, context.Canceled) || released.Load() {
+			t.Errorf("Run returned %v; the Lease was released during the work: %t", err, released.Load())
+		}
+	})
 }

@@ -134,6 +134,7 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 			OnStartedLeading: func(leading context.Context) {
 				close(acting)
 				finished <- work(acted, leading, o, identity, act)
+				confirmed.ended.Store(true)
 				end() // releases the lease
 			},
 			OnStoppedLeading: func() {},
@@ -155,6 +156,7 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 		select {
 		case <-acting: // the work ends first
 		default:
+			confirmed.ended.Store(true)
 			end()
 		}
 	})

@@ -2,13 +2,17 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"muster.dev/muster/pkg/service/boottime"
 )
 
 // errOlder ends a term whose Lease lost a renewal that the API server had confirmed:
@@ -27,8 +31,27 @@ type witness struct {
 
 	mu        sync.Mutex
 	confirmed metav1.MicroTime
-	sent      time.Time // when the last request was sent that was confirmed
+	// sent and sentBoot are when the last request was sent that was confirmed, by the clock
+	// of package time and by one that goes on while the machine is suspended.
+	sent     time.Time
+	sentBoot time.Duration
+	// ended: the work of the term has ended, so the Lease may be released.
+	ended atomic.Bool
 }
+
+// errActing refuses the release of a Lease while the work of its term goes on.
+var errActing = errors.New("the work of the term has not ended: the lease is left to expire")
+
+// request is what a witness notes before it sends one.
+type request struct {
+	sent time.Time
+	boot time.Duration
+}
+
+func newRequest() request { return request{time.Now(), sinceBoot()} }
+
+// sinceBoot is a variable for the tests.
+var sinceBoot = boottime.Now
 
 // held returns for how long the Lease has been held without a renewal. It counts from when
 // the last renewal was sent: a process that is paused reads the answer late, and others count
@@ -36,7 +59,7 @@ type witness struct {
 func (w *witness) held() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Since(w.sent)
+	return max(time.Since(w.sent), sinceBoot()-w.sentBoot)
 }
 
 // Leases implements coordinationv1.LeasesGetter.
@@ -51,7 +74,7 @@ type witnessed struct {
 
 // Create implements coordinationv1.LeaseInterface.
 func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
-	sent := time.Now()
+	sent := newRequest()
 	made, err := l.LeaseInterface.Create(ctx, lease, o)
 	if err == nil {
 		l.witness.confirm(made, sent)
@@ -59,9 +82,13 @@ func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o meta
 	return made, err
 }
 
-// Update implements coordinationv1.LeaseInterface.
+// Update implements coordinationv1.LeaseInterface. The election releases the Lease also when it
+// could not renew it, before it tells anybody: then it has to expire.
 func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
-	sent := time.Now()
+	if holder := lease.Spec.HolderIdentity; (holder == nil || *holder == "") && !l.witness.ended.Load() {
+		return nil, errActing
+	}
+	sent := newRequest()
 	updated, err := l.LeaseInterface.Update(ctx, lease, o)
 	if err == nil {
 		l.witness.confirm(updated, sent)
@@ -86,11 +113,11 @@ func (w *witness) ours(lease *coordination.Lease) *metav1.MicroTime {
 	return lease.Spec.RenewTime
 }
 
-func (w *witness) confirm(lease *coordination.Lease, sent time.Time) {
+func (w *witness) confirm(lease *coordination.Lease, r request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if renewed := w.ours(lease); renewed != nil {
-		w.confirmed, w.sent = *renewed, sent
+		w.confirmed, w.sent, w.sentBoot = *renewed, r.sent, r.boot
 	}
 }
 

@@ -17,8 +17,14 @@ type told struct {
 	session   int64             // the latest
 }
 
+// statusesWithin bounds the time to read what was reported last of each workload, with the
+// Lease held: another process may be able to.
+const statusesWithin = 30 * time.Second
+
 // lastStatuses reads what was reported last of each workload.
 func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusesWithin)
+	defer cancel()
 	values, err := b.LastValues(ctx, bus.StatusStream, event.ClusterStatusFilter(cluster))
 	if err != nil {
 		return told{}, err
@@ -78,17 +84,21 @@ func (r *reporter) publish(ctx context.Context, subject string, payload event.Pa
 	return err
 }
 
-// sessionOf reads the session of a message of the stream.
-func sessionOf(d bus.Delivery) (int64, error) {
+// sessionOf reads the session of a message of the stream; 0 for one too far ahead, which
+// queue-manager does not believe either.
+func sessionOf(d bus.Delivery) (session int64, err error) {
 	_, payload, err := d.Event()
 	if err != nil {
 		return 0, err
 	}
 	switch p := payload.(type) {
 	case *event.GangStatus:
-		return p.Session, nil
+		session = p.Session
 	case *event.PermissionAsked:
-		return p.Session, nil
+		session = p.Session
 	}
-	return 0, nil
+	if !event.Credible(session, d.Stored) {
+		return 0, nil
+	}
+	return session, nil
 }

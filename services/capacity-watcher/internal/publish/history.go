@@ -90,11 +90,15 @@ func versionOf(payload event.Payload) event.Version {
 	return event.Version{}
 }
 
-// sessionOf reads the session of a message of the stream.
+// sessionOf reads the session of a message of the stream; 0 for one too far ahead, which
+// queue-manager does not believe either.
 func sessionOf(d bus.Delivery) (int64, error) {
 	_, payload, err := d.Event()
 	if err != nil {
 		return 0, err
 	}
-	return versionOf(payload).Session, nil
+	if session := versionOf(payload).Session; event.Credible(session, d.Stored) {
+		return session, nil
+	}
+	return 0, nil
 }

@@ -89,8 +89,10 @@ func (c *Client) GetItem(ctx context.Context, id bundle.Identity) (*Wrapped, err
 func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Object {
 	labels := u.GetLabels()
 	attempt, _ := strconv.Atoi(labels[kube.AttemptLabel]) // 0 when it is not ours
+	epoch, _ := strconv.ParseInt(u.GetAnnotations()[kube.EpochKey], 10, 64)
 	o := Object{
-		Kind: id.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()), Attempt: attempt,
+		Epoch: epoch,
+		Kind:  id.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()), Attempt: attempt,
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Deleting: u.GetDeletionTimestamp() != nil,
 		Stamped: attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "", Owned: len(u.GetOwnerReferences()) > 0, Resumed: isResumed(u),
 	}

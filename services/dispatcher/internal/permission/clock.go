@@ -1,6 +1,10 @@
 package permission
 
-import "time"
+import (
+	"time"
+
+	"muster.dev/muster/pkg/service/boottime"
+)
 
 // Clock is the time of a process.
 type Clock interface {
@@ -11,12 +15,12 @@ type Clock interface {
 }
 
 // MachineClock is the clock of this machine.
-func MachineClock() Clock { return &machine{began: sinceBoot()} }
+func MachineClock() Clock { return &machine{began: boottime.Now()} }
 
 type machine struct{ began time.Duration }
 
 // Elapsed implements Clock.
-func (m *machine) Elapsed() time.Duration { return sinceBoot() - m.began }
+func (m *machine) Elapsed() time.Duration { return boottime.Now() - m.began }
 
 // Wall implements Clock.
 func (m *machine) Wall() time.Time { return time.Now().Round(0) }

@@ -83,7 +83,10 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 
 // createFailed refuses what fails for good and has the rest tried again.
 func (p *pass) createFailed(ctx context.Context, one part, cause error) (time.Duration, error) {
+	var later *laterError
 	switch {
+	case errors.As(cause, &later):
+		return p.outdated(ctx, later.object)
 	case errors.Is(cause, errExists):
 		return p.adopt(ctx)
 	case errors.Is(cause, errWithdrawn):

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,7 +34,8 @@ func (p *pass) awaitEarlier(ctx context.Context) (waits bool, err error) {
 		}
 	}
 	if p.objects.several() {
-		if _, err := p.objects.remove(ctx, &before); err != nil {
+		var later *laterError // those of this attempt stay
+		if _, err := p.objects.remove(ctx, &before); err != nil && !errors.As(err, &later) {
 			return true, err
 		}
 	}

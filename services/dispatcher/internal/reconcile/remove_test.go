@@ -82,7 +82,6 @@ func TestRemoveWrapped(t *testing.T) {
 		"labels were taken off":    {known: true, change: func(o *kubernetes.Wrapped) { o.Workload = "" }, deleted: []string{"b"}},
 		"known by its labels":      {deleted: []string{"b"}},
 		"of an earlier attempt":    {change: func(o *kubernetes.Wrapped) { o.Attempt = 0 }, deleted: []string{"b"}},
-		"of a later attempt":       {change: func(o *kubernetes.Wrapped) { o.Attempt = 2 }},
 		"of another workload":      {change: func(o *kubernetes.Wrapped) { o.Workload = "other" }},
 		"another one of its name":  {known: true, change: func(o *kubernetes.Wrapped) { o.UID, o.Workload = "another", "" }},
 		"without labels or status": {change: func(o *kubernetes.Wrapped) { o.Workload = "" }},

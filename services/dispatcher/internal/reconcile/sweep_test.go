@@ -134,21 +134,28 @@ func TestALaterAttemptIsTold(t *testing.T) {
 		"the start is of a restored ledger":   {event.Present, 3, 4},
 		"the start is a late one":             {event.Present, 7, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := play(t)
-			p.has(4, c.objectEpoch)
-			command := present(2, 5)
-			command.State = c.state
-			p.Command(command)
-			_ = p.see(t, 3)
-			if p.status.Later != c.later {
-				t.Errorf("told is %+v, want the later attempt %d", p.status, c.later)
+		for kind, command := range map[string]event.GangDesired{"a Ray object": *present(2, 5), "an AppWrapper": wrappedMaking(t, "b", "b")} {
+			for _, created := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/created %t", name, kind, created), func(t *testing.T) {
+					t.Parallel()
+					status := event.GangStatus{Workload: "w", Cluster: "c", Attempt: 2, Epoch: 5, Created: created}
+					p := play(t, status)
+					p.has(4, c.objectEpoch)
+					p.cluster.items[thingB] = itemOf("w", 4)
+					p.cluster.items[thingB].Epoch = c.objectEpoch
+					command := command
+					command.Attempt, command.Epoch, command.State = 2, 5, c.state
+					p.Command(&command)
+					_ = p.see(t, 3)
+					if p.status.Later != c.later {
+						t.Errorf("told is %+v, want the later attempt %d", p.status, c.later)
+					}
+					if len(p.cluster.deleted) > 0 || p.status.Gone || p.status.Released {
+						t.Errorf("deleted: %v; told is %+v", p.cluster.deleted, p.status)
+					}
+				})
 			}
-			if len(p.cluster.deleted) > 0 || p.status.Gone || p.status.Released {
-				t.Errorf("deleted: %v; told is %+v", p.cluster.deleted, p.status)
-			}
-		})
+		}
 	}
 }
 

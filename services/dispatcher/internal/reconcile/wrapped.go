@@ -98,6 +98,10 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 			continue
 		}
 		found, err := one.find(ctx, p)
+		var next *laterError
+		if errors.As(err, &next) {
+			return observation{standing: later, object: next.object}, nil
+		}
 		if err != nil {
 			return observation{}, err
 		}
@@ -151,16 +155,22 @@ func (w *wrappedObjects) announced(p *pass) (objects []*kubernetes.Object) {
 // others.
 func (w *wrappedObjects) remove(ctx context.Context, p *pass) (left int, err error) {
 	var failed []error
+	var later *laterError
 	for _, one := range slices.Backward(w.items) {
 		if one.err != nil {
 			continue // it was never created
 		}
-		gone, err := one.remove(ctx, p)
-		if err != nil {
+		switch gone, err := one.remove(ctx, p); {
+		case errors.As(err, &later):
+			left++
+		case err != nil:
 			failed = append(failed, err)
-		} else if !gone {
+		case !gone:
 			left++
 		}
+	}
+	if later != nil && len(failed) == 0 {
+		return left, later
 	}
 	return left, errors.Join(failed...)
 }

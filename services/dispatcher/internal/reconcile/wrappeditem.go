@@ -41,8 +41,8 @@ func (i *wrappedItem) permit(ctx context.Context, p *pass) error {
 	return p.permissions.checkOwn(ctx, i.id)
 }
 
-// create creates the object, or adopts that of the attempt. One of another attempt goes
-// first.
+// create creates the object, or adopts that of the attempt. One of an earlier attempt goes
+// first, and one of a later attempt stays.
 func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err error) {
 	manifest, err := i.bundle.Stamp(i.item, stampOf(p))
 	if err != nil {
@@ -62,6 +62,8 @@ func (i *wrappedItem) create(ctx context.Context, p *pass) (uid string, err erro
 		return "", leavingError(found.Object)
 	case found.Workload != p.command.Workload:
 		return "", i.replace(ctx, p, found)
+	case i.isLater(p, found):
+		return "", &laterError{&found.Object}
 	case found.Attempt == p.command.Attempt && !found.Deleting:
 		return found.UID, nil // ours: created before a restart
 	case found.Deleting:
@@ -94,14 +96,27 @@ func (i *wrappedItem) replace(ctx context.Context, p *pass, found *kubernetes.Wr
 	return errLeaving
 }
 
-// find reads the object of the attempt; nil when it is not there.
+// isLater reports whether an object is of a later attempt of the workload than the command, and
+// not the very one that was created for it.
+func (i *wrappedItem) isLater(p *pass, found *kubernetes.Wrapped) bool {
+	uid := i.createdUID(p.status)
+	return found.Workload == p.command.Workload && found.Attempt > p.command.Attempt && (uid == "" || found.UID != uid)
+}
+
+// find reads the object of the attempt; nil when it is not there. It returns a laterError for
+// one of a later attempt.
 func (i *wrappedItem) find(ctx context.Context, p *pass) (*kubernetes.Wrapped, error) {
 	if i.err != nil {
 		return nil, i.err
 	}
 	found, err := p.cluster.GetItem(ctx, i.id)
-	if err != nil || found == nil || found.Workload != p.command.Workload || found.Attempt != p.command.Attempt {
+	switch {
+	case err != nil || found == nil:
 		return nil, err
+	case i.isLater(p, found):
+		return nil, &laterError{&found.Object}
+	case found.Workload != p.command.Workload || found.Attempt != p.command.Attempt:
+		return nil, nil
 	}
 	return found, nil
 }
@@ -123,6 +138,9 @@ func (i *wrappedItem) remove(ctx context.Context, p *pass) (gone bool, err error
 		return false, err
 	case found == nil:
 		return true, nil
+	}
+	if i.isLater(p, found) {
+		return false, &laterError{&found.Object}
 	}
 	created := uid != "" && found.UID == uid
 	labelled := found.Workload == p.command.Workload && found.Attempt <= p.command.Attempt

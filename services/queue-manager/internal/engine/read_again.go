@@ -17,8 +17,8 @@ type readPlace struct {
 	stored   time.Time
 }
 
-// again reports whether a message was read before. A stream that NATS has lost counts from 1
-// again, with later times; a clock of NATS that is set back leaves the sequences.
+// again reports whether a message was read before. A stream that NATS has lost may have
+// the same sequences again, with later times; a clock of NATS that is set back leaves the sequences.
 func (r *readTo) again(d bus.Delivery) bool {
 	if d.Settles() || d.Sequence == 0 {
 		return false
