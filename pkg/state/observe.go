@@ -97,6 +97,7 @@ func (s *State) Synced(o *event.CapacitySynced, now time.Time) {
 	s.watchers[o.Cluster] = o.Version.Session
 	s.hear(o.Cluster, Watcher, now)
 	s.namespacesSynced(o)
+	s.admission.SetCluster(o.Cluster)
 	s.admission.SetServed(o.Cluster, o.Kinds)
 	listed := map[string]bool{}
 	for _, name := range o.Nodes {

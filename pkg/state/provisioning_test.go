@@ -264,3 +264,17 @@ func TestALongRequestNameIsValid(t *testing.T) {
 		}
 	}
 }
+
+// Nodes are asked for in a cluster of which the watcher has listed no node: of a new cluster, or
+// before the next leader.
+func TestNodesAreAskedForInAnEmptyCluster(t *testing.T) {
+	t.Parallel()
+	a := newAskerQueue(t)
+	settings := a.Settings()
+	a.State = New(2, Stored{MaxEvent: 1 << 20, Queues: settings.Queues, Policy: settings.Policy})
+	a.submit(workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}})
+	a.wantPhase(workload.Queued, workload.ReasonNoNodes)
+	a.Synced(&event.CapacitySynced{Version: event.Version{Session: 1, Seq: 1}, Cluster: "c"}, a.now)
+	a.step(0)
+	a.wantSent("provision " + requestOne)
+}

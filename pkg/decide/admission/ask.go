@@ -24,7 +24,7 @@ type Ask struct {
 // ask asks for the nodes that the workload lacks, for want of which it waits, and returns nil
 // when it did. From then on the workload holds the quota of the assignment.
 func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string, why *workload.Reason) *workload.Reason {
-	if w.Grows || why.Kind != workload.ReasonFit && why.Kind != workload.ReasonTopology {
+	if w.Grows || !nodesMayHelp(why.Kind) {
 		return why
 	}
 	check := w.queue.quota.Provisioning(a.Flavors)
@@ -33,6 +33,9 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 	}
 	var shown []string // clusters in which another gang is shown
 	for _, cluster := range clusters {
+		if d.state.fleets[cluster].Len() == 0 && !d.state.listed[cluster] {
+			continue
+		}
 		pods, _ := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
@@ -52,6 +55,12 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		return nil
 	}
 	return waitsToBeShown(why, shown)
+}
+
+// nodesMayHelp reports whether a workload that waits so may lack nothing but nodes. A cluster
+// may have none at all.
+func nodesMayHelp(kind workload.ReasonKind) bool {
+	return kind == workload.ReasonFit || kind == workload.ReasonTopology || kind == workload.ReasonNoNodes
 }
 
 // askFor asks for nodes, once the checks of the queue have agreed.

@@ -198,3 +198,67 @@ func TestQuestionsSeeWhatRequestsHold(t *testing.T) {
 		t.Errorf("gang-1 waits for %+v, want quota", why)
 	}
 }
+
+// Nodes are asked for in a cluster that has none at all: its last one went away, or it has only
+// said that it is there.
+func TestAGangAsksInAClusterWithoutNodes(t *testing.T) {
+	t.Parallel()
+	for name, empty := range map[string]func(*admission.State){
+		"its last node went away": func(s *admission.State) {
+			s.SetNode(nodeOf("a", 8, 1))
+			s.SetCluster("c")
+			s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "a"})
+		},
+		"it has reported none": func(s *admission.State) { s.SetCluster("c") },
+	} {
+		for _, home := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, home %t", name, home), func(t *testing.T) {
+				t.Parallel()
+				s := askingState(t, askingConfig(100))
+				sets := []workload.PodSet{setOf("workers", 2, 1, 1)}
+				if home {
+					enqueueAt(s, "c", "gang-0", 0, sets)
+				} else {
+					enqueue(s, 0, "queue", sets)
+				}
+				wantPlan(t, decide(s), "") // no cluster is known
+				s.SetExtra(admission.NodeKey{Cluster: "c", Name: "a"}, resource.List{"cpu": 1})
+				wantPlan(t, decide(s), "") // its nodes are not
+				empty(s)
+				p := decide(s)
+				wantPlan(t, p, "ask gang-0 [{workers 2}]")
+				if len(p.Asks) != 1 || p.Asks[0].Cluster != "c" {
+					t.Fatalf("asked is for %+v, want nodes in c", p.Asks)
+				}
+				s.Provisioned("gang-0")
+				wantPlan(t, decide(s), "")
+				s.SetNode(nodeOf("new", 8, 2))
+				wantPlan(t, decide(s), "admit gang-0")
+			})
+		}
+	}
+}
+
+// A cluster with nodes is asked before one without, and a gang whose cluster has none says so.
+func TestAnEmptyClusterIsAskedLast(t *testing.T) {
+	t.Parallel()
+	sets := []workload.PodSet{setOf("workers", 2, 1, 1)}
+	s := askingState(t, askingConfig(100), nodeIn("d", "a", 1))
+	s.SetCluster("c")
+	enqueue(s, 0, "queue", sets)
+	p := decide(s)
+	wantPlan(t, p, "ask gang-0 [{workers 1}]")
+	if len(p.Asks) != 1 || p.Asks[0].Cluster != "d" {
+		t.Errorf("asked is for %+v, want nodes in d", p.Asks)
+	}
+	s = stateOf(nil)
+	s.SetCluster("c")
+	enqueue(s, 0, "queue", sets)
+	enqueueAt(s, "c", "home", 1, sets)
+	decide(s)
+	for id, want := range map[workload.ID]string{"gang-0": "no cluster has a node now", "home": `cluster "c", where the object is, has no node now`} {
+		if why := s.Reason(id); why.Kind != workload.ReasonNoNodes || why.Message != want {
+			t.Errorf("%s waits for %+v, want %q", id, why, want)
+		}
+	}
+}

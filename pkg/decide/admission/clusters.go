@@ -34,7 +34,7 @@ func (s *State) SetSilent(since map[string]time.Time) {
 	s.events.clustersChanged = true
 }
 
-// Clusters lists the clusters that have reported nodes, by name.
+// Clusters lists the clusters that have reported, by name.
 func (s *State) Clusters() []string { return slices.Clone(s.clusters) }
 
 // Silent returns since when a cluster does not report; zero for one that does.
@@ -109,7 +109,7 @@ func (s *State) candidates(w *Waiting) []string {
 }
 
 // clustersFor returns the clusters on which the workload may get places, the cheapest
-// first, and of equally cheap ones the fullest.
+// first, and of equally cheap ones the fullest; of these, those without nodes come last.
 func (s *State) clustersFor(w *Waiting) []string {
 	all := s.candidates(w)
 	if len(all) < 2 && !s.mayBeBarred(w) {
@@ -118,15 +118,20 @@ func (s *State) clustersFor(w *Waiting) []string {
 	type ranked struct {
 		name       string
 		cost, idle int64
+		empty      int // 1 without nodes
 	}
 	open := make([]ranked, 0, len(all))
 	for _, name := range all {
 		if s.barred(w, name) == "" {
-			open = append(open, ranked{name, s.cost(w, name), s.fleets[name].Idle()})
+			one := ranked{name: name, cost: s.cost(w, name), idle: s.fleets[name].Idle()}
+			if s.fleets[name].Len() == 0 {
+				one.empty = 1
+			}
+			open = append(open, one)
 		}
 	}
 	slices.SortFunc(open, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.idle, b.idle), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.empty, b.empty), cmp.Compare(a.idle, b.idle), cmp.Compare(a.name, b.name))
 	})
 	names := make([]string, len(open))
 	for i := range open {
@@ -186,9 +191,14 @@ func (s *State) barredText(w *Waiting) string {
 // noCluster is the reason of a workload for which no cluster has nodes that it may use.
 func (s *State) noCluster(w *Waiting) *workload.Reason {
 	why := &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
-	home := w.Workload.Home()
-	if home != "" {
+	known := slices.ContainsFunc(s.candidates(w), func(cluster string) bool { return s.listed[cluster] })
+	switch home := w.Workload.Home(); {
+	case home != "" && known:
+		why.Message = fmt.Sprintf("cluster %q, where the object is, has no node now", home)
+	case home != "":
 		why.Message = fmt.Sprintf("cluster %q, where the object is, has reported no node; check that its capacity-watcher runs", home)
+	case known:
+		why.Message = "no cluster has a node now"
 	}
 	if text := s.barredText(w); text != "" {
 		why.Message = "no cluster takes it now: " + text

@@ -58,7 +58,7 @@ import (
 // events are what has happened to a state since its last decision.
 type events struct {
 	capacityGrew     bool            // a node has more free
-	clusterAdded     bool            // a cluster has its first node
+	clusterAdded     bool            // a cluster has listed its nodes, or has its first node
 	clustersChanged  bool            // a cluster has become silent, or reports again
 	shareBaseChanged bool            // the amounts that shares are fractions of
 	quotaFreed       map[string]bool // by root of the tree

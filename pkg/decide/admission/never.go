@@ -89,12 +89,12 @@ func (s *State) noKind(w *Waiting) *workload.Reason {
 	var lacking []workload.ObjectKind
 	which := "no cluster serves"
 	for _, cluster := range s.candidates(w) {
-		if _, selects := s.selects(w, cluster); !selects || s.fleets[cluster].Len() == 0 ||
-			!s.tree.Takes(cluster, w.queue.name) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) {
+		kind := s.unserved(w, cluster)
+		if _, selects := s.selects(w, cluster); !selects || !s.tree.Takes(cluster, w.queue.name) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) ||
+			s.fleets[cluster].Len() == 0 && (kind != "" || s.served[cluster] == nil) {
 			which = "no cluster that takes the workload serves"
 			continue
 		}
-		kind := s.unserved(w, cluster)
 		if kind == "" {
 			return nil
 		}

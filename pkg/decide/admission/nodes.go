@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"maps"
+
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -28,6 +30,20 @@ func (s *State) expect(sig *podSetSignature, gangs int) {
 			fleet.Expect(sig.demand, gangs)
 		}
 	}
+}
+
+// SetCluster says that a cluster has listed its nodes. It may have none, and then nodes can be
+// asked for there; of a cluster that has not, none may be known yet.
+func (s *State) SetCluster(name string) {
+	if s.listed[name] {
+		return
+	}
+	s.fleet(name)
+	s.listed = maps.Clone(s.listed)
+	if s.listed == nil {
+		s.listed = map[string]bool{}
+	}
+	s.listed[name], s.events.clusterAdded = true, true
 }
 
 // SetNode adds a node or replaces what is observed of it.

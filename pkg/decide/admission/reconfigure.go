@@ -34,7 +34,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next := NewState(tree)
 	next.victimOrder = s.victimOrder
 	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total
-	next.namespaces, next.served = s.namespaces, s.served
+	next.namespaces, next.served, next.listed = s.namespaces, s.served, s.listed
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched

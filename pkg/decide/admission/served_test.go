@@ -159,3 +159,18 @@ func TestKindsOfEqualPods(t *testing.T) {
 		t.Errorf("the RayCluster waits because of %+v", why)
 	}
 }
+
+// A gang asks for nodes in the cluster that serves its kind, although another one has nodes.
+func TestNodesAreAskedForWhereTheKindIsServed(t *testing.T) {
+	t.Parallel()
+	s := askingState(t, askingConfig(100), nodeOf("one", 8, 4))
+	s.SetServed("c", []workload.ObjectKind{"v1 Service"})
+	s.SetCluster("d")
+	s.SetServed("d", []workload.ObjectKind{"v1 Service", pyTorchJob})
+	set := setOf("w", 1, 1, 1)
+	set.Kinds = []workload.ObjectKind{pyTorchJob}
+	s.Enqueue(admission.Waiting{Workload: &workload.Workload{ID: "gang-0", Kind: workload.KindAppWrapper, Queue: "queue", PodSets: []workload.PodSet{set}}})
+	if p := decide(s); len(p.Asks) != 1 || p.Asks[0].Cluster != "d" {
+		t.Errorf("the plan is %+v, want nodes asked for in d", p)
+	}
+}

@@ -19,6 +19,7 @@ type State struct {
 	clusters     []string                    // sorted
 	silent       map[string]time.Time        // since when clusters do not report; never changed in place
 	served       map[string]servedKinds      // by cluster; unknown of others; never changed in place
+	listed       map[string]bool             // clusters that have listed their nodes; never changed in place
 	tree         *quota.Tree
 	queues       map[string]*queue // by ClusterQueue
 	sorted       []*queue          // by name
@@ -130,6 +131,7 @@ func (s *State) firstWaiting(limit int) []*Waiting {
 	return waiting[:min(limit, len(waiting))]
 }
 
+// fleet returns the nodes of a cluster, which may have none.
 func (s *State) fleet(cluster string) *placement.Fleet {
 	fleet := s.fleets[cluster]
 	if fleet == nil {

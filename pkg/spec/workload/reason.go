@@ -34,7 +34,7 @@ const (
 	ReasonReserved           ReasonKind = "Reserved"       // nodes that it needs are reserved, and it is not declared to end before
 	ReasonUnknown            ReasonKind = "Unknown"        // the search for places ended without an answer
 	ReasonPending            ReasonKind = "Pending"        // the next decision considers it
-	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has reported a node yet, or none takes it now
+	ReasonNoNodes            ReasonKind = "NoNodes"        // no cluster has a node, or none takes it now
 	ReasonStarting           ReasonKind = "Starting"       // KubeRay cannot create all its pods, or none starts
 	ReasonNodeLost           ReasonKind = "NodeLost"       // a node was gone or not ready for too long; it starts again
 	ReasonClusterLost        ReasonKind = "ClusterLost"    // its cluster is gone, or may run nothing any more; it starts again elsewhere
