@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"time"
+
+	"muster.dev/muster/pkg/service/inflight"
 )
 
 // Limits of one caller, and of all.
@@ -10,7 +12,8 @@ const (
 	mostRequests   = 32
 	mostStreams    = 16
 	mostAllStreams = 1024
-	// Logins under way, of one address and of all: each is a request to the HTTP API.
+	// Logins under way, of one address and of all: requests to the HTTP API, and, with a bound of
+	// their own because they may wait for long, to the provider.
 	mostLogins, mostAllLogins = 8, 64
 	// writeMost is how long a browser may take for a page, or for each write of a stream.
 	writeMost = 30 * time.Second
@@ -20,6 +23,14 @@ const (
 	// open logins.
 	longestPath, longestQuery = 2 << 10, 12 << 10
 )
+
+// newLogins bounds logins under way. Behind a proxy the address is that of all browsers.
+func newLogins(proxied bool) *inflight.Limiter {
+	if proxied {
+		return inflight.New(mostAllLogins, mostAllLogins)
+	}
+	return inflight.New(mostLogins, mostAllLogins)
+}
 
 // policy lets pages use nothing but what the console itself serves, and no script or style that
 // is written into a page.

@@ -79,6 +79,8 @@ func (s *Server) writeLogin(w http.ResponseWriter, r *http.Request, status int, 
 	s.write(w, r, nil, status, page.Frame{Title: "Log in", Region: region})
 }
 
+const tooManyLogins = "Too many logins at a time. Try again."
+
 // own returns a path of the console itself, so that no link leads from the login elsewhere.
 func own(to string) string {
 	parsed, err := url.Parse(to)
@@ -94,12 +96,6 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.writeLogin(w, r, http.StatusBadRequest, loginForm{To: to, Problem: "The token is empty, or has characters that no token has."})
 		return
 	}
-	host := inflight.Host(r.RemoteAddr)
-	if !s.logins.Acquire(host) {
-		s.writeLogin(w, r, http.StatusTooManyRequests, loginForm{To: to, Problem: "Too many logins at a time. Try again."})
-		return
-	}
-	defer s.logins.Release(host)
 	if s.open(w, r, token, loginForm{To: to}) {
 		http.Redirect(w, r, to, http.StatusSeeOther)
 	}
@@ -113,6 +109,11 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string, form
 		s.writeLogin(w, r, status, form)
 		return false
 	}
+	host := inflight.Host(r.RemoteAddr)
+	if !s.logins.Acquire(host) {
+		return fail(http.StatusTooManyRequests, tooManyLogins)
+	}
+	defer s.logins.Release(host)
 	api, err := s.API.As(token)
 	if err != nil {
 		s.Logger.Error("login failed", zap.Error(err))

@@ -120,12 +120,12 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	host := inflight.Host(r.RemoteAddr)
-	if !s.logins.Acquire(host) {
-		form.Problem = "Too many logins at a time. Try again."
+	if !s.redeems.Acquire(host) {
+		form.Problem = tooManyLogins
 		s.writeLogin(w, r, http.StatusTooManyRequests, form)
 		return
 	}
-	defer s.logins.Release(host)
+	defer s.redeems.Release(host)
 	token, err := s.redeem(r.Context(), login, values.Get("code"))
 	if err != nil {
 		s.Logger.Warn("login refused", zap.String("remote", r.RemoteAddr), zap.Error(err))

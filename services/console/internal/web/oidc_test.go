@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -28,6 +27,11 @@ func idTokens(a *api) http.Handler {
 // loggingIn starts a console with a provider, and returns a browser that is not logged in.
 func loggingIn(t *testing.T, provider *oidctest.Provider) *browser {
 	t.Helper()
+	return loggingInAt(t, provider.URL, false)
+}
+
+func loggingInAt(t *testing.T, issuer string, proxied bool) *browser {
+	t.Helper()
 	server := httptest.NewServer(idTokens(newAPI(1, 1)))
 	t.Cleanup(server.Close)
 	client, err := overhttp.New(overhttp.Settings{URL: server.URL})
@@ -36,8 +40,8 @@ func loggingIn(t *testing.T, provider *oidctest.Provider) *browser {
 	}
 	console := httptest.NewUnstartedServer(nil)
 	handler, err := New(Options{
-		API: client, Logger: zap.NewNop(), Now: time.Now,
-		OIDC: &OIDC{Issuer: provider.URL, ClientID: oidctest.ClientID, Redirect: "http://" + console.Listener.Addr().String() + CallbackPath},
+		API: client, Logger: zap.NewNop(), Now: time.Now, Proxied: proxied,
+		OIDC: &OIDC{Issuer: issuer, ClientID: oidctest.ClientID, Redirect: "http://" + console.Listener.Addr().String() + CallbackPath},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,11 +49,7 @@ func loggingIn(t *testing.T, provider *oidctest.Provider) *browser {
 	console.Config.Handler = handler
 	console.Start()
 	t.Cleanup(console.Close)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &browser{t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, console.URL, nil}
+	return stranger(t, console.URL, nil)
 }
 
 // follow opens a link that may be of the provider, and returns where it leads.
@@ -77,12 +77,7 @@ func TestLoginAtAProvider(t *testing.T) {
 		t.Fatalf("the provider is asked with %s, %v", toProvider, err)
 	}
 	_, back := b.follow(toProvider)
-	stranger, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	another := &browser{t, &http.Client{Jar: stranger, CheckRedirect: b.client.CheckRedirect}, b.url, nil}
-	if answer, _ := another.follow(back); answer.StatusCode != http.StatusBadRequest {
+	if answer, _ := stranger(t, b.url, nil).follow(back); answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("a browser that began no login gets status %d", answer.StatusCode)
 	}
 	status, header, content := b.get(strings.TrimPrefix(back, b.url))

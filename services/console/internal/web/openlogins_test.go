@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 	"time"
 )
@@ -85,5 +87,78 @@ func TestSilentLoginProvider(t *testing.T) {
 	}
 	if _, _, err := o.find(t.Context()); err == nil || len(asked) > 0 {
 		t.Errorf("in the pause: %v, and the provider is asked", err)
+	}
+}
+
+// slowProvider is a provider that does not answer when a code is exchanged; asked gets a value
+// then.
+func slowProvider(t *testing.T) (issuer string, asked <-chan struct{}) {
+	t.Helper()
+	codes, mux := make(chan struct{}), http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"issuer": server.URL, "authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token", "jwks_uri": server.URL + "/keys"})
+	})
+	mux.HandleFunc("POST /token", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client leaves
+		codes <- struct{}{}
+		<-r.Context().Done()
+	})
+	return server.URL, codes
+}
+
+// TestLoginsBehindASlowProvider: logins that wait for the provider keep no one from logging in
+// with a token, and behind a proxy one browser's do not count for all.
+func TestLoginsBehindASlowProvider(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		proxied bool
+		most    int
+	}{"browsers": {false, mostLogins}, "a proxy": {true, mostAllLogins}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			issuer, asked := slowProvider(t)
+			b := loggingInAt(t, issuer, test.proxied)
+			// comesBack is a login of a browser of its own, after the provider has sent it back.
+			comesBack := func() (status <-chan int) {
+				began, done := stranger(t, b.url, nil), make(chan int, 1)
+				_, toProvider := began.follow(b.url + "/login/oidc")
+				parsed, err := url.Parse(toProvider)
+				if err != nil {
+					t.Fatal(err)
+				}
+				back := url.Values{"state": {parsed.Query().Get("state")}, "code": {"any"}}
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+CallbackPath+"?"+back.Encode(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					if response, err := began.client.Do(request); err == nil {
+						response.Body.Close()
+						done <- response.StatusCode
+					}
+				}()
+				return done
+			}
+			for range test.most {
+				select {
+				case <-asked:
+				case status := <-comesBack():
+					t.Fatalf("a login that has room ends with status %d", status)
+				}
+			}
+			select {
+			case <-asked:
+				t.Error("one login more asks the provider")
+			case status := <-comesBack():
+				if status != http.StatusTooManyRequests {
+					t.Errorf("one login more: status %d", status)
+				}
+			}
+			if status, _, content := b.post("/login", url.Values{"token": {"alice"}}); status != http.StatusSeeOther {
+				t.Errorf("a login with a token: status %d: %s", status, content)
+			}
+		})
 	}
 }

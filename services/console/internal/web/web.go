@@ -70,7 +70,7 @@ type Server struct {
 	sessions          *session.Store
 	answers           *answers
 	requests, streams *inflight.Limiter // of callers
-	logins            *inflight.Limiter // of addresses
+	logins, redeems   *inflight.Limiter // of addresses
 	oidc              *oidcLogins
 }
 
@@ -84,7 +84,7 @@ func New(o Options) (http.Handler, error) {
 	s := &Server{
 		Options: o, renderer: renderer, sessions: session.NewStore(o.Now), answers: newAnswers(o.Now),
 		requests: inflight.New(mostRequests, math.MaxInt), streams: inflight.New(mostStreams, mostAllStreams),
-		logins: inflight.New(mostLogins, mostAllLogins),
+		logins: newLogins(o.Proxied), redeems: newLogins(o.Proxied),
 	}
 	mux := http.NewServeMux()
 	files := http.FileServerFS(page.Static())

@@ -239,11 +239,7 @@ func newAPI(nodes, waiting int) *api {
 // another returns a browser of the same console, where the owner of the token is logged in.
 func (b *browser) another(token string) *browser {
 	b.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	other := &browser{b.t, &http.Client{Jar: jar, CheckRedirect: b.client.CheckRedirect}, b.url, b.log}
+	other := stranger(b.t, b.url, b.log)
 	if status, _, _ := other.post("/login", url.Values{"token": {token}}); status != http.StatusSeeOther {
 		b.t.Fatalf("the login of %s ends with %d", token, status)
 	}
@@ -256,6 +252,16 @@ type browser struct {
 	client *http.Client
 	url    string
 	log    *observer.ObservedLogs
+}
+
+// stranger returns a browser that is not logged in.
+func stranger(t *testing.T, url string, log *observer.ObservedLogs) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, url, log}
 }
 
 // newBrowser starts the console, and logs in unless the token is empty.
@@ -274,11 +280,7 @@ func newBrowser(t *testing.T, a *api, token string, actions bool) *browser {
 	}
 	console := httptest.NewServer(handler)
 	t.Cleanup(console.Close)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &browser{t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, console.URL, log}
+	b := stranger(t, console.URL, log)
 	if token != "" {
 		if status, _, _ := b.post("/login", url.Values{"token": {token}}); status != http.StatusSeeOther {
 			t.Fatalf("the login of %s ends with %d", token, status)
