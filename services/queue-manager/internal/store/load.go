@@ -95,7 +95,7 @@ func loadSettings(ctx context.Context, tx pgx.Tx) (*state.Settings, error) {
 }
 
 func loadQueues(ctx context.Context, tx pgx.Tx) ([]state.Queue, error) {
-	rows, err := tx.Query(ctx, `SELECT name, namespaces, strategy, rules FROM queues ORDER BY name`)
+	rows, err := tx.Query(ctx, `SELECT name, namespaces, strategy, rules FROM queues ORDER BY name COLLATE "C"`)
 	if err != nil {
 		return nil, err
 	}

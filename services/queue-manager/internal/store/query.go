@@ -198,7 +198,7 @@ func (s *Store) Nodes(ctx context.Context) (query.NodesAnswer, error) {
 			coalesce(json_object_agg(r.resource, r.reserved) FILTER (WHERE r.reserved > 0), '{}'),
 			coalesce(json_object_agg(r.resource, r.allocatable - r.used - r.reserved) FILTER (WHERE r.resource IS NOT NULL), '{}')
 		FROM nodes n LEFT JOIN node_resources r ON r.cluster = n.cluster AND r.node = n.name
-		WHERE n.present GROUP BY n.cluster, n.name ORDER BY n.cluster, n.name`)
+		WHERE n.present GROUP BY n.cluster, n.name ORDER BY n.cluster COLLATE "C", n.name COLLATE "C"`)
 	if err != nil {
 		return query.NodesAnswer{}, fmt.Errorf("list nodes: %w", err)
 	}

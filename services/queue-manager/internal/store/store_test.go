@@ -45,7 +45,11 @@ type ledger struct {
 
 func open(t *testing.T) ledger {
 	t.Helper()
-	url := testServer.Database(t)
+	return openAt(t, testServer.Database(t))
+}
+
+func openAt(t *testing.T, url string) ledger {
+	t.Helper()
 	service := testServer.As(t, url, "muster_queue_manager")
 	s, err := store.Open(t.Context(), service, store.DefaultTimeouts())
 	if err != nil {
