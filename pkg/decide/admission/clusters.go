@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
@@ -20,9 +19,6 @@ import (
 // mostCompared is how many equally cheap clusters with room are compared for a gang, the
 // fullest first. Each costs a search for places.
 const mostCompared = 4
-
-// mostBarred bounds the clusters that a reason names which do not take the workload.
-const mostBarred = 3
 
 // SetSilent says which clusters do not report, and since when. Nothing new is started in
 // them; gangs that run there stay.
@@ -162,68 +158,6 @@ func (s *State) cost(w *Waiting, cluster string) int64 {
 		return 0
 	}
 	return c.Cost.Of(w.Workload.PodSets)
-}
-
-// barredText names clusters that have nodes and do not take the workload, at most
-// mostBarred of them; empty when there are none.
-func (s *State) barredText(w *Waiting) string {
-	if !s.mayBeBarred(w) {
-		return ""
-	}
-	var why []string
-	more := 0
-	for _, name := range s.candidates(w) {
-		text := s.barred(w, name)
-		switch {
-		case text == "" || s.fleets[name].Len() == 0:
-		case len(why) == mostBarred:
-			more++
-		default:
-			why = append(why, text)
-		}
-	}
-	if more > 0 {
-		why = append(why, fmt.Sprintf("%d more clusters do not take it", more))
-	}
-	return strings.Join(why, "; ")
-}
-
-// noCluster is the reason of a workload for which no cluster has nodes that it may use.
-func (s *State) noCluster(w *Waiting) *workload.Reason {
-	why := &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
-	known := slices.ContainsFunc(s.candidates(w), func(cluster string) bool { return s.listed[cluster] })
-	switch home := w.Workload.Home(); {
-	case home != "" && known:
-		why.Message = fmt.Sprintf("cluster %q, where the object is, has no node now", home)
-	case home != "":
-		why.Message = fmt.Sprintf("cluster %q, where the object is, has reported no node; check that its capacity-watcher runs", home)
-	case known:
-		why.Message = "no cluster has a node now"
-	}
-	if text := s.barredText(w); text != "" {
-		why.Message = "no cluster takes it now: " + text
-	}
-	return why
-}
-
-// noGrowth is the reason of a gang that may get no more pods in its cluster.
-func (s *State) noGrowth(w *Waiting) *workload.Reason {
-	why := &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
-	if text := s.barredText(w); text != "" {
-		why.Message = "the gang gets no more places now: " + text
-	}
-	return why
-}
-
-// beside adds to the reason of a gang that fits nowhere which clusters were left out.
-func (s *State) beside(w *Waiting, why *workload.Reason) *workload.Reason {
-	text := s.barredText(w)
-	if text == "" || why.Kind == workload.ReasonNoNodes {
-		return why
-	}
-	with := *why
-	with.Message += "; not counted: " + text
-	return &with
 }
 
 // choice is the best cluster so far for a gang that fits.

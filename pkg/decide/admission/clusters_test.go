@@ -73,7 +73,18 @@ func TestTheChoiceOfTheCluster(t *testing.T) {
 		},
 		"none for the queue": {
 			clusters: []quota.Cluster{{Name: "a", Queues: []string{"others"}}}, nodes: []capacity.Node{nodeIn("a", "a1", 4)},
-			want: `no cluster takes it now: cluster "a" takes no gangs of ClusterQueue "queue"`,
+			want: `no cluster takes it now: no cluster with nodes takes gangs of ClusterQueue "queue"`,
+		},
+		"one for other queues, and a full one": {
+			clusters: []quota.Cluster{{Name: "a", Queues: []string{"others"}}}, nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 1)},
+			want: `each pod of pod set "workers" requests nvidia.com/gpu 2, and the largest node that takes it offers 1 when empty; it waits until a node is added or changed. ` +
+				`Now: 1 of 1 pods of pod set "workers" do not fit: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Each pod requests nvidia.com/gpu 2; ` +
+				`free: 1 on the best node, 1 in sum over 1 eligible nodes`,
+		},
+		"one for other queues, and a cordoned one": {
+			clusters: []quota.Cluster{{Name: "a", Queues: []string{"others"}}}, cordons: []quota.ClusterCordon{cordon("b", false)},
+			nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 4)},
+			want:  `no cluster takes it now: cluster "b" is cordoned since 1970-01-12T13:46:40Z by ann: new racks`,
 		},
 		"none in a cordoned one": {
 			cordons: []quota.ClusterCordon{cordon("a", false)}, nodes: []capacity.Node{nodeIn("a", "a1", 4), nodeIn("b", "b1", 8)}, want: "b",
@@ -111,6 +122,36 @@ func TestTheChoiceOfTheCluster(t *testing.T) {
 				t.Errorf("it waits: %s; want %s", reasonText(s, "gang"), c.want)
 			}
 		})
+	}
+}
+
+// A tenant reads nothing of the clusters that are kept for the queues of others: not in reasons,
+// which events have, and not in its explanation. Operators do. Of the cluster where its object
+// is, a tenant knows.
+func TestATenantLearnsNothingOfTheClustersOfOthers(t *testing.T) {
+	t.Parallel()
+	others := []string{"others"}
+	s := admission.NewState(treeOf(t, quota.Config{Clusters: []quota.Cluster{
+		{Name: "secret-a", Queues: others}, {Name: "secret-b", Queues: others}, {Name: "secret-c", Queues: others},
+	}, ClusterCordons: []quota.ClusterCordon{cordon("secret-b", true)}}))
+	for _, n := range []capacity.Node{nodeIn("secret-a", "a1", 4), nodeIn("secret-b", "b1", 4), nodeIn("secret-c", "c1", 4), nodeIn("open", "o1", 1)} {
+		s.SetNode(n)
+	}
+	s.SetSilent(map[string]time.Time{"secret-c": start})
+	wanting(s, "gang", 0, "", 1, 2)
+	wanting(s, "selects", 1, "tier=spot", 1, 2)
+	decide(s)
+	for id, said := range map[workload.ID]string{"gang": "1 eligible nodes", "selects": `"open" is not selected`} {
+		e, waits := admission.Explain(s, id, start)
+		if text := reasonText(s, id); !waits || !strings.Contains(text, said) || strings.Contains(text, "secret") {
+			t.Errorf("%s: the reason is %q, want %q and no cluster of others", id, text, said)
+		}
+		if len(e.Clusters) != 4 {
+			t.Errorf("%s: operators read of %+v, want all four", id, e.Clusters)
+		}
+		if seen := e.ForTenant().Clusters; len(seen) != 1 || seen[0].Cluster != "open" {
+			t.Errorf("%s: the tenant reads of %+v, want its own alone", id, seen)
+		}
 	}
 }
 

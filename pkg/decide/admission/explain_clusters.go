@@ -26,7 +26,7 @@ func (e *explainer) clusters() {
 			e.found.Partial = true
 			return
 		}
-		why := workload.ClusterReason{Cluster: name}
+		why := workload.ClusterReason{Cluster: name, Foreign: e.s.isForeign(e.w, name)}
 		home := e.w.Workload.Home()
 		switch barred := e.s.barred(e.w, name); {
 		case home != "" && home != name:

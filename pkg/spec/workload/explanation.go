@@ -26,9 +26,11 @@ type Explanation struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// ForTenant returns the explanation as Reason.ForTenant does reasons.
+// ForTenant returns the explanation as Reason.ForTenant does reasons, without the clusters
+// that are kept for other queues.
 func (e Explanation) ForTenant() Explanation {
 	e.Reason = *e.Reason.ForTenant()
+	e.Clusters = slices.DeleteFunc(slices.Clone(e.Clusters), func(c ClusterReason) bool { return c.Foreign })
 	e.Changes = slices.Clone(e.Changes)
 	for i := range e.Changes {
 		c := &e.Changes[i]
@@ -43,6 +45,9 @@ type ClusterReason struct {
 	Message string `json:"message"`
 	// Open: the cluster takes the workload, and only room or quota lacks.
 	Open bool `json:"open,omitempty"`
+	// Foreign: the cluster takes no gangs of the workload's queue. Only operators see it: see
+	// ForTenant.
+	Foreign bool `json:"foreign,omitempty"`
 }
 
 // ChangeKind says what is to change.
