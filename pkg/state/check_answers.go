@@ -64,7 +64,7 @@ func (s *State) examine(e *entry, check *workload.Check, a *event.CheckAnswer) (
 	case tearingDown(e) || e.CancelRequested:
 		return nil, fmt.Sprintf("the workload is %s and ends", e.Phase)
 	case check.Status == workload.CheckReady && a.Status == workload.CheckPending:
-		return nil, fmt.Sprintf("the check has agreed, which %s or %s withdraws", workload.CheckRetry, workload.CheckRejected)
+		return nil, fmt.Sprintf("the check is Ready already; only %s or %s can withdraw that", workload.CheckRetry, workload.CheckRejected)
 	case check.Status == workload.CheckReady && a.Status == workload.CheckReady:
 		return nil, ""
 	}
@@ -117,7 +117,7 @@ func (s *State) retryChecks(e *entry, check *workload.Check, a *event.CheckAnswe
 	next.Retries++
 	next.RetryAfterSeconds = a.RetryAfterSeconds
 	e.setChecks(&next)
-	why := fmt.Sprintf("AdmissionCheck %q wants it to be asked again later", check.Name)
+	why := fmt.Sprintf("AdmissionCheck %q asks to be retried later", check.Name)
 	if check.Message != "" {
 		why += ": " + check.Message
 	}

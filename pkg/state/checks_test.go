@@ -192,7 +192,7 @@ func TestTheSameAnswerAgainChangesNothing(t *testing.T) {
 		c.wantSaid()
 	}
 	c.check("budget", 1, workload.CheckPending)
-	c.wantSaid("budget 1 answered: the check has agreed, which Retry or Rejected withdraws")
+	c.wantSaid("budget 1 answered: the check is Ready already; only Retry or Rejected can withdraw that")
 }
 
 func TestACheckThatWantsToBeAskedLater(t *testing.T) {
@@ -214,7 +214,7 @@ func TestACheckThatWantsToBeAskedLater(t *testing.T) {
 				c.wantPhase(workload.Queued, workload.ReasonBackoff)
 				number := i + 1
 				c.wantSaid(fmt.Sprintf("budget %d open", number), fmt.Sprintf("budget %d closed", number), fmt.Sprintf("licence %d closed", number))
-				if why := c.gang().Reason.Message; !strings.Contains(why, `AdmissionCheck "budget" wants it to be asked again later: said budget`) {
+				if why := c.gang().Reason.Message; !strings.Contains(why, `AdmissionCheck "budget" asks to be retried later: said budget`) {
 					t.Errorf("it waits because %q", why)
 				}
 				c.step(wait - time.Second)

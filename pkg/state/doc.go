@@ -76,6 +76,18 @@
 //	(places.go)                                PlaceLost
 //	its cluster left by force (leave.go), or   ClusterLost moveAway        no      none
 //	its permission ran out (permission.go)
+//	it does not give up pods above its minimum Preempted   evictNow        no      none
+//	in time (deadlines.go)
+//	the API server forbids its object for now  NotCreated  evictNow        no      by attempts
+//	(status.go)
+//	its dispatcher stopped it, because its     ClusterLost evictNow        no      none
+//	permission ran out (status.go)
+//	an operator or its submitter asks for it   Requeued    evictWithGrace  no      none
+//	(operate.go)
+//	an AdmissionCheck asks to be retried       CheckRetry  evictWithGrace  no      by the check
+//	(check_answers.go)
+//	an AdmissionCheck rejects it               CheckRejected evictWithGrace no     it fails
+//	(check_answers.go)
 //	an exit code that is not retried           ExitCode    evictNow        no      it fails
 //	(evaluate.go)
 //	its removal was published before a restore Restored    evictNow        no      none

@@ -51,7 +51,7 @@ func (s *State) Hold(h *event.WorkloadHold, now time.Time) bool {
 	switch {
 	case e.CancelRequested || e.Phase != workload.Queued && e.Phase != workload.Evicting:
 		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf(
-			"%sit is %s, and only a workload that waits can be held; `muster requeue` has one that was admitted wait again", event.NotHeld, e.Phase), now)
+			"%sit is %s, and only a waiting workload can be held; `muster requeue` returns an admitted one to its queue", event.NotHeld, e.Phase), now)
 		return true
 	case e.Hold != nil && (!e.Hold.Own || h.Submitter != ""):
 		s.emitRefusal(e, workload.ReasonInvalid, event.NotHeld+"it is "+e.Hold.Message(), now)

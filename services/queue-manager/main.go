@@ -49,7 +49,9 @@ func unquarantine(args []string) int {
 			return errors.New("name what to try again: the id of a workload, or CLUSTER/NODE")
 		}
 		released, err := app.Unquarantine(ctx, config.DatabaseURL, names)
-		runtime.Logger.Info("released from quarantine", zap.Strings("released", released))
+		if len(released) > 0 {
+			runtime.Logger.Info("released from quarantine", zap.Strings("released", released))
+		}
 		if err == nil && len(released) < len(names) {
 			return fmt.Errorf("of %q only %q were in quarantine", names, released)
 		}

@@ -32,7 +32,7 @@ const (
 	BugLostOutbox Bug = "messages are not in the transaction"
 	// BugUnsaid: what a stream loses while connections stand is not sent again, and
 	// not asked for.
-	BugUnsaid Bug = "what a stream has lost is not said again"
+	BugUnsaid Bug = "lost messages of a stream are not republished"
 	// BugTakenFirst: a commit takes places before it gives back what they replace.
 	BugTakenFirst Bug = "places are taken before others are given back"
 	// BugOldMemory: what a process knows of the ledger outlives its term.

@@ -39,7 +39,7 @@ func serverAccount() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
+	for _, name := range []string{"postgres", `nobody`} {
 		found, err := user.Lookup(name)
 		if err != nil {
 			continue
@@ -50,5 +50,5 @@ func serverAccount() (*syscall.Credential, error) {
 			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 		}
 	}
-	return nil, fmt.Errorf("run Postgres: it refuses to run as root, and this machine has neither a user postgres nor a user nobody")
+	return nil, fmt.Errorf("run Postgres: it refuses to run as root, and this machine has no user postgres to run it as")
 }

@@ -107,7 +107,7 @@ func operatorOperations() []Operation {
 				{Name: "from", What: "When it begins, such as 2026-12-01T08:00:00Z."}, {Name: "until", What: "When it ends."},
 				{Name: "node", What: "The names of the nodes, separated by commas."}, {Name: "label", What: "Instead, labels that the nodes have, such as pool=a100, separated by commas."},
 				{Name: "cluster", What: "Only nodes of this cluster."}, {Name: "clusterQueue", What: "The ClusterQueue that the nodes are for. Without it, user and workload they are for maintenance."},
-				{Name: "user", What: "The submitter whom the nodes are for."}, {Name: "workload", What: "The workload that the nodes are for: an id, or namespace/name."},
+				{Name: "user", What: "The submitter for which the nodes are reserved."}, {Name: "workload", What: "The workload that the nodes are for: an id, or namespace/name."},
 				{Name: "evict", What: "With true what still runs on the nodes when it begins is evicted."}, {Name: "why", What: "A reason, which those who wait see."},
 			},
 			Status: http.StatusOK, Answer: &quota.Reservation{}, Refusals: []int{http.StatusForbidden},

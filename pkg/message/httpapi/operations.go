@@ -100,7 +100,7 @@ func spanParameters(otherwise string) []Parameter {
 // queueOperations show the caller and queues.
 func queueOperations() []Operation {
 	return []Operation{
-		{ID: "caller", Method: http.MethodGet, Path: "/v1/caller", Summary: "Show as whom the request is answered", Status: http.StatusOK, Answer: &Caller{}},
+		{ID: "caller", Method: http.MethodGet, Path: "/v1/caller", Summary: "Show the caller's name, and whether it is an operator", Status: http.StatusOK, Answer: &Caller{}},
 		{ID: "listQueues", Method: http.MethodGet, Path: "/v1/queues", Summary: "List the queues that may be submitted to", Status: http.StatusOK, Answer: &query.QueuesAnswer{}},
 		{
 			ID: "describeQueue", Method: http.MethodGet, Path: "/v1/queues/{queue}", Summary: "Show a queue: quota, use, waiting workloads",

@@ -126,14 +126,14 @@ func Apply(s *state.State, in Input) error {
 		s.ApplyConfiguration(in.Settings.Queues, in.Settings.Policy, in.Version)
 	case Quarantine:
 		if in.Aside == nil {
-			return errors.New("apply a recorded input: nothing is named to be set aside")
+			return errors.New("apply a recorded input: the quarantine names no workload or node")
 		}
 		s.Quarantine(*in.Aside, in.At)
 	case CheckRights:
 		s.CheckRights(in.At)
 	case Ahead:
 		if in.Ahead == nil {
-			return errors.New("apply a recorded input: it has nothing that the streams have")
+			return errors.New("apply a recorded input: it has no contents of the streams")
 		}
 		s.Ahead(*in.Ahead, in.At)
 	default:

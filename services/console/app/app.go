@@ -65,7 +65,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.Server, "server", "", "`URL` of the HTTP API (intake's --http-address)")
 	flags.StringVar(&c.ServerCAFile, "server-ca", "", "PEM `file` with the authority of the HTTP API; without it those of the system")
 	flags.IntVar(&c.ConnectionsPerAddress, "connections-per-address", 0, "open connections per address of a browser; 0 is 256, or with --behind-tls 4096, which is the limit of all; raise it behind a proxy elsewhere, whose browsers share its address")
-	flags.BoolVar(&c.Actions, "actions", false, "let callers change what their tokens may; without it the console shows only")
+	flags.BoolVar(&c.Actions, "actions", false, "let users make the changes that their tokens permit; without it the console is read-only")
 	flags.StringVar(&c.OIDCIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect provider at which users may log in; intake must accept its ID tokens (--http-oidc-issuer)")
 	flags.StringVar(&c.OIDCClientID, "oidc-client-id", "", "the console's `client` at the provider")
 	flags.StringVar(&c.OIDCSecretFile, "oidc-client-secret", "", "`file` with the client's secret; none for a public client")

@@ -43,10 +43,10 @@ func obey(ctx context.Context, keeper *permission.Keeper, logger *zap.Logger) (e
 				logger.Warn("permission has ended by the wall clock of this process, which was started after it was given; the clock may be ahead")
 			}
 			if err != nil && ctx.Err() == nil && !errors.Is(err, permission.ErrChanged) && troubles.isNews(err.Error()) {
-				logger.Warn("cannot see to the permission of the cluster; retrying", zap.Error(err))
+				logger.Warn("cannot enforce the permission of the cluster; retrying", zap.Error(err))
 			}
 			if ending := keeper.Ending(); len(ending) > 0 && endings.isNews(strings.Join(ending, ", ")) {
-				logger.Info("what was stopped is still ending", zap.Strings("objects", ending))
+				logger.Info("stopped objects are still terminating", zap.Strings("objects", ending))
 			}
 			if pause.For(ctx, permission.LookEvery) != nil {
 				return

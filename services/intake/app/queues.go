@@ -72,7 +72,7 @@ func (s *queueSync) look(ctx context.Context) error {
 	s.stop()
 	s.versions, s.stop = nil, func() {}
 	if len(versions) == 0 {
-		s.logger.Info("the cluster has no kinds of queues any more", zap.String("cluster", s.config.Cluster))
+		s.logger.Info("the definitions of Kueue's queues were removed from the cluster", zap.String("cluster", s.config.Cluster))
 		return nil
 	}
 	syncing, stop := context.WithCancel(ctx)

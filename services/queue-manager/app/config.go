@@ -100,7 +100,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.DurationVar(&c.Timeouts.Statement, "statement-timeout", defaults.Statement, "statement timeout in Postgres, except for loading the state at a start")
 	flags.DurationVar(&c.Timeouts.Lock, "lock-timeout", defaults.Lock, "lock timeout in Postgres")
 	flags.DurationVar(&c.Timeouts.Idle, "idle-transaction-timeout", defaults.Idle, "idle-in-transaction timeout")
-	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "when Postgres or queue-manager closes a connection on which the other side does not answer")
+	flags.DurationVar(&c.Timeouts.Peer, "peer-timeout", defaults.Peer, "time after which an unanswered connection between queue-manager and Postgres is closed")
 	flags.IntVar(&c.MaxLive, "max-live", defaultMaxLive, "maximum of live workloads; further submissions are rejected with the reason Full and can be repeated later")
 	flags.IntVar(&c.MaxLivePerQueue, "max-live-per-queue", defaultMaxLivePerQueue, "maximum of live workloads of one queue, so that no queue can use up --max-live")
 	flags.DurationVar(&c.EstimateInterval, "estimate-interval", defaultEstimateInterval, "minimum time between two estimates of when waiting workloads start; 0 disables estimates")

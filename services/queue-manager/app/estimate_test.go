@@ -146,7 +146,7 @@ func TestAGangBehindOneWithoutAnEndHasNoEstimate(t *testing.T) {
 	if !got.P50.IsZero() || len(got.Behind) != 1 || got.Behind[0] != "a/endless" {
 		t.Errorf("the estimate is %+v, want none, behind a/endless", got)
 	}
-	if seen := got.ForTenant(); seen.Behind != nil || seen.Unknown != "a workload holds places, and nothing says until when" {
+	if seen := got.ForTenant(); seen.Behind != nil || seen.Unknown != "a workload holds places, and its end is unknown" {
 		t.Errorf("a tenant sees %+v", seen)
 	}
 }

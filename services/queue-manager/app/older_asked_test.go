@@ -109,7 +109,7 @@ func TestWhatCannotBeAskedAgainIsNamed(t *testing.T) {
 		letters, _ = w.bus.DeadLetters(w.ctx)
 		return len(letters) > 0
 	})
-	for _, want := range []string{`was moved to queue "other", which is lost`, "ask it again"} {
+	for _, want := range []string{`was moved to queue "other", which is lost`, "request it again"} {
 		if len(letters) != 1 || !strings.Contains(letters[0].Reason, want) {
 			t.Errorf("the operator finds %+v, want %q", letters, want)
 		}

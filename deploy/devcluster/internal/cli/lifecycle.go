@@ -94,7 +94,7 @@ func statusCommand() *cobra.Command {
 	t.addFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "format: json, or text when left out")
 	cmd.Flags().BoolVar(&check, "check", false, "fail when an instance is not ready, for health checks")
-	cmd.Flags().BoolVar(&all, "all", false, "tell of all instances in the usual place, one after the other")
+	cmd.Flags().BoolVar(&all, "all", false, "print all instances in the default directory")
 	return cmd
 }
 

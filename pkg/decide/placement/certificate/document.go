@@ -162,7 +162,7 @@ func Read(from io.Reader) (*Document, error) {
 		return nil, fmt.Errorf("the file has no certificate that this version reads: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the certificate")
+		return nil, errors.New("the file has data after the certificate; want one JSON document")
 	}
 	return d, nil
 }

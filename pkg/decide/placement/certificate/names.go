@@ -69,7 +69,7 @@ func pick(candidates []string, key string, same func(string) bool) (string, erro
 	if at := slices.IndexFunc(candidates, same); at >= 0 {
 		return candidates[at], nil
 	}
-	return "", fmt.Errorf("what it asks of %q cannot be said without values of nodes", key)
+	return "", fmt.Errorf("its constraint on %q cannot be expressed without label values of nodes", key)
 }
 
 // beside returns numbers beside the bounds of ranges.

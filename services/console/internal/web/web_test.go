@@ -28,7 +28,7 @@ func TestPages(t *testing.T) {
 	b := newBrowser(t, newAPI(20, 3), "olga", true)
 	says := map[string][]string{
 		"/": {"cluster east is silent", "gpu-00001", "research"}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
-		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel", "/manifest", "Earlier estimates of its start", "and nothing says until when"},
+		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel", "/manifest", "Earlier estimates of its start", "and its end is unknown"},
 		"/workloads/" + string(theID) + "/manifest": {"kind: RayJob", "python &lt;b&gt;train.py --token (masked)", "Secrets that are masked: 1."},
 		"/nodes": {"gpu-00019"}, "/nodes/east/gpu-00001": {"nvidia.com/gpu", "/whatif?drain=east%2Fgpu-00001"},
 		"/usage": {"12.50", "research"}, "/decisions": {"decision 7-13, version 90", "dev.muster.workload.submitted.v1; decide", "4 pods do not fit", "muster replay --since ", "/decisions?before=7-12", "2097152 bytes"},

@@ -115,7 +115,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, a.page(r.URL.Query()))
 	case r.URL.Path == "/v1/workloads/"+string(theID):
 		reply(w, httpapi.Description{Record: a.record, History: []query.HistoryEntry{{At: a.record.Times.Submitted, Phase: workload.Queued, Attempt: 1, Reason: a.record.Reason}},
-			Estimates: []query.PastEstimate{{MadeAt: a.record.Times.Submitted, Unknown: "a workload holds places, and nothing says until when"}}})
+			Estimates: []query.PastEstimate{{MadeAt: a.record.Times.Submitted, Unknown: "a workload holds places, and its end is unknown"}}})
 	case r.URL.Path == "/v1/workloads/"+string(theID)+"/manifest":
 		reply(w, query.ManifestAnswer{Manifest: json.RawMessage(`{"kind": "RayJob", "spec": {"entrypoint": "python <b>train.py --token (masked)"}}`), Masked: 1})
 	case r.URL.Path == "/v1/workloads/"+string(theID)+"/explanation":

@@ -29,7 +29,7 @@ var (
 // foreignError follows the name of an object that another one has, with what removes that one.
 func foreignError(id bundle.Identity) error {
 	resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(id.APIVersion, id.Kind))
-	return fmt.Errorf("%w; use another name, or delete it if nobody needs it: kubectl delete %s -n %s %s", errForeign,
+	return fmt.Errorf("%w; use another name, or delete that object if it is not needed: kubectl delete %s -n %s %s", errForeign,
 		resource.GroupResource(), id.Namespace, id.Name)
 }
 

@@ -163,7 +163,7 @@ func (p *pass) hide(ctx context.Context) (waits bool, err error) {
 		}
 	}
 	if waited := p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())); waited > within {
-		p.logger.Warn("a placeholder pod does not go; the object is created beside it", append(p.fields(), zap.String("pod", pods[0].Name))...)
+		p.logger.Warn("placeholder pod is not deleted in time; creating the object anyway", append(p.fields(), zap.String("pod", pods[0].Name))...)
 		return false, nil
 	}
 	p.status.Message = fmt.Sprintf("placeholder pod %s is being deleted and still there (see its metadata.finalizers); the %s is created when it is gone, or after %s", pods[0].Name, p.command.Kind, within)

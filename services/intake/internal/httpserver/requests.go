@@ -51,7 +51,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, caller string, a
 func (s *Server) holdWorkload(w http.ResponseWriter, r *http.Request, caller string) error {
 	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
 		if record.Phase != workload.Queued && record.Phase != workload.Evicting {
-			return nil, fail(http.StatusConflict, "workload %s is %s: only one that waits can be held; requeue has one that was admitted wait again", record.ID, record.Phase)
+			return nil, fail(http.StatusConflict, "workload %s is %s: only a waiting workload can be held; requeue returns an admitted one to its queue", record.ID, record.Phase)
 		}
 		return &event.WorkloadHold{Workload: record.ID, By: by.by, Why: by.why, Submitter: by.submitter}, nil
 	})

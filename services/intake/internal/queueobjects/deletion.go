@@ -47,7 +47,7 @@ func (s *Sync) hold(ctx context.Context, objects []*unstructured.Unstructured) e
 			s.unheld = map[string]bool{}
 		}
 		s.unheld[object.GetNamespace()] = true
-		s.Logger.Warn("no right to write the finalizer of a queue object, or the object is invalid: deleted, it goes at once, also with workloads",
+		s.Logger.Warn("cannot add the finalizer of a queue object; its deletion will not wait for workloads",
 			zap.Stringer("object", keyOf(object)))
 	}
 	return nil

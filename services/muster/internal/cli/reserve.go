@@ -54,7 +54,7 @@ The same name again replaces the reservation. "muster get reservations" lists th
 	flags.StringVar(&o.until, "until", "", "when it ends: a `time`, or a duration from now")
 	flags.DurationVar(&o.lasts, "for", 0, "how `long` it lasts, instead of --until")
 	flags.StringVar(&r.ClusterQueue, "clusterqueue", "", "the `ClusterQueue` that the nodes are for")
-	flags.StringVar(&r.User, "user", "", "the `submitter` whom the nodes are for")
+	flags.StringVar(&r.User, "user", "", "the `submitter` for which the nodes are reserved")
 	flags.StringVar(&r.Workload, "workload", "", "the `workload` that the nodes are for: an id, or namespace/name")
 	flags.BoolVar(&r.Evict, "evict", false, "evict what still runs on the nodes when it begins")
 	flags.StringVar(&r.Why, "why", "", "the `reason`, shown with the waiting workloads")

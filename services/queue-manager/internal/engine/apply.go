@@ -132,7 +132,7 @@ func (s *Step) applyRequest(ctx context.Context, m received, id workload.ID, kno
 	}
 	if s.State.IsFrozen(id) {
 		return func() {
-			s.deadLetter(ctx, m.Delivery, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store what happens to it: take it out of quarantine first", id))
+			s.deadLetter(ctx, m.Delivery, fmt.Sprintf("workload %s is in quarantine, because the database refuses to store decisions about it; release it from quarantine first", id))
 		}, nil
 	}
 	return m.Ack, nil

@@ -79,7 +79,7 @@ func (s *Step) settleEarly(ctx context.Context, id workload.ID, m received, now 
 		return func() { m.Retry(requestRetryAfter) }
 	}
 	return func() {
-		s.deadLetter(ctx, m.Delivery, fmt.Sprintf("there is no workload %s of which this could be asked", id))
+		s.deadLetter(ctx, m.Delivery, fmt.Sprintf("workload %s does not exist; the request cannot be applied", id))
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Step) announceWaiting(ctx context.Context, id workload.ID, m received) 
 	eventID := fmt.Sprintf("queue-manager/waits/%s/%d/%d", id, m.Sequence, m.Stored.UnixNano())
 	err := s.Publish(ctx, event.EventsSubject(queue, id), eventID, &event.RequestWaits{
 		Workload: id, Queue: queue, Request: m.payload.EventType(), Until: until,
-		Message: fmt.Sprintf("the cancellation came before the submission of the workload; it waits for that until %s, and then is given up", until.Format(time.RFC3339)),
+		Message: fmt.Sprintf("the cancellation arrived before the submission of the workload; it is kept until %s, then discarded", until.Format(time.RFC3339)),
 	})
 	fields := []zap.Field{zap.String("workload", string(id)), zap.String("subject", m.Subject), zap.Time("until", until)}
 	if err != nil {

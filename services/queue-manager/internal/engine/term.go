@@ -138,7 +138,7 @@ func (l *leader) noteMissingCommit(ctx context.Context, ended error) {
 	}
 	l.memory.mayBeOlder = true
 	if err := l.Bus.SetNote(ctx, recoveredNote, commitMissing); err != nil {
-		l.Logger.Warn("cannot note that the database lacks a commit; the next term of this process knows", zap.Error(err))
+		l.Logger.Warn("cannot note that the database lacks a commit; only this process remembers it", zap.Error(err))
 	}
 }
 

@@ -188,9 +188,9 @@ func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[wor
 	case forecast.Cut:
 		return "it is too far back in its queue", nil
 	case len(forecast.Endless) == 1:
-		return "a workload holds places, and nothing says until when", behind
+		return "a workload holds places, and its end is unknown", behind
 	case len(behind) > 0:
-		return fmt.Sprintf("%d workloads hold places, and nothing says until when", len(forecast.Endless)), behind
+		return fmt.Sprintf("%d workloads hold places, and their ends are unknown", len(forecast.Endless)), behind
 	}
 	return "it does not start when all that runs has ended", nil
 }

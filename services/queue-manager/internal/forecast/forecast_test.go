@@ -24,8 +24,8 @@ func TestWhyThereIsNoEstimate(t *testing.T) {
 			"it never fits: no node offers gpu", nil,
 		},
 		"held":      {&workload.Reason{Kind: workload.ReasonHeld, Message: "queue q is held by ops"}, "the queue is on hold: queue q is held by ops", nil},
-		"waits":     {&workload.Reason{Kind: workload.ReasonFit, Message: "2 lack"}, "2 workloads hold places, and nothing says until when", []string{"n/a", "n/b"}},
-		"no reason": {nil, "2 workloads hold places, and nothing says until when", []string{"n/a", "n/b"}},
+		"waits":     {&workload.Reason{Kind: workload.ReasonFit, Message: "2 lack"}, "2 workloads hold places, and their ends are unknown", []string{"n/a", "n/b"}},
+		"no reason": {nil, "2 workloads hold places, and their ends are unknown", []string{"n/a", "n/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

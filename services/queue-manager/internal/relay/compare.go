@@ -97,7 +97,7 @@ func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
 			return err
 		}
 		if len(ids) > 0 {
-			return fmt.Errorf("stream %s has what the ledger does not know, %q first (messages: %d): %w", p.stream, ids[0], len(ids), over)
+			return fmt.Errorf("stream %s has messages that the ledger lacks, first %q (%d in all): %w", p.stream, ids[0], len(ids), over)
 		}
 	}
 	p.compared = end

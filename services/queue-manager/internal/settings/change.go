@@ -65,7 +65,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 		faults = append(faults, f.remove(&p, key, origin, keys))
 	}
 	if len(p.Set) > query.MaxConfigured {
-		faults = append(faults, fmt.Errorf("there would be %d objects; at most %d are kept", len(p.Set), query.MaxConfigured))
+		faults = append(faults, fmt.Errorf("the change would make %d objects; at most %d are allowed; delete some first", len(p.Set), query.MaxConfigured))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return Plan{}, fmt.Errorf("%w: %w", ErrRefused, err)
@@ -102,7 +102,7 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 	case kueue.Keys(f.Policy)[object.Key]:
 		return fmt.Errorf("%s: the queues file of queue-manager has it and takes precedence over applied objects: change it there", object.Key)
 	case there && present.Origin != origin:
-		return fmt.Errorf("%s: is of %s already: change it there, or delete it there first", object.Key, originName(present.Origin))
+		return fmt.Errorf("%s: is managed by %s already; change or delete it there first", object.Key, originName(present.Origin))
 	case left != nil:
 		return left
 	case there && bytes.Equal(present.Manifest, object.Manifest):
