@@ -74,6 +74,18 @@ func TestAnOperatorSeesAndActs(t *testing.T) {
 	b.shows("attempt 2")
 	act(page+"/cancel", "Cancel")
 	b.shows("State: cancelled")
+
+	cluster := "/clusters/" + w.Pool
+	act(cluster+"/cordon", "Cordon", chromedp.SendKeys("#in-why", "new cables"))
+	b.shows("new cables")
+	third := w.submit("alice", "research", stack.RayCluster("third", 1, 1))
+	b.visit("/workloads/" + string(third))
+	b.shows("is cordoned")
+	b.visit("/")
+	b.do("ask for the end of the cordon", chromedp.Click("#action-uncordon-"+w.Pool), chromedp.WaitVisible(`//main//button`))
+	act(cluster+"/uncordon", "Uncordon")
+	b.visit("/workloads/" + string(third))
+	b.shows("State: running")
 }
 
 // Tenants see their own queues and workloads, and neither those of others nor nodes.

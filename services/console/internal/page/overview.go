@@ -48,8 +48,11 @@ type Count struct {
 
 // ClusterRow is a cluster in the overview.
 type ClusterRow struct {
-	Name, Heard             string
+	Name, Heard, State string
+	// Cordon says who cordoned or drained it, and why; empty for none.
+	Cordon                  string
 	Nodes, ReadyNodes, Live int
+	Actions                 []Action
 }
 
 // ForOperator makes the overview of an operator.
@@ -64,7 +67,10 @@ func ForOperator(status query.StatusAnswer, nodes []query.Node, queues []query.Q
 		}
 	}
 	for _, c := range status.Clusters {
-		row := ClusterRow{Name: c.Name, Nodes: c.Nodes, ReadyNodes: c.ReadyNodes, Live: c.Live}
+		row := ClusterRow{Name: c.Name, State: c.State, Nodes: c.Nodes, ReadyNodes: c.ReadyNodes, Live: c.Live}
+		if c.Cordon != nil {
+			row.Cordon = c.Cordon.Message()
+		}
 		switch {
 		case c.Silent != "":
 			row.Heard = "unknown: " + c.Silent

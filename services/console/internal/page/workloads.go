@@ -106,7 +106,8 @@ type Event struct {
 	Decisions string
 }
 
-// Action is something that the caller may ask of a workload, or of a queue, now.
+// Action is something that the caller may ask of a workload, a queue or a cluster now. No two of
+// a page have one name.
 type Action struct{ Name, Label, Link string }
 
 // mostPlacements and mostEvents bound the lists of a workload's page.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/console/internal/page"
 	"muster.dev/muster/services/internal/client/overhttp"
@@ -15,9 +17,9 @@ import (
 
 // target is a change with the path of its form.
 type target struct {
-	path   string
-	change change
-	queue  bool // it is of a queue
+	path           string
+	change         change
+	queue, cluster bool // it is of a queue, of a cluster; otherwise of a workload
 }
 
 func targets() []target {
@@ -32,21 +34,43 @@ func targets() []target {
 		target{path: "/queues/{queue}/resume", queue: true, change: change{
 			name: "resume", label: "Resume", says: "Admit workloads of the queue again.", operators: true,
 		}})
+	for _, c := range clusterChanges() {
+		all = append(all, target{path: "/clusters/{cluster}/" + c.name, cluster: true, change: c})
+	}
 	return all
 }
 
-// subject is what a change is asked of: its title and its page.
-func (s *Server) subject(ctx context.Context, r *http.Request, c *caller, of target) (title, back string, err error) {
-	if of.queue {
+// page is the link of the page to which a request for a change leads back.
+func (of target) page(r *http.Request) string {
+	switch {
+	case of.queue:
+		return page.QueueLink(r.PathValue("queue"), r.URL.Query().Get("namespace"))
+	case of.cluster:
+		return "/"
+	}
+	return page.WorkloadLink(workload.ID(r.PathValue("id")))
+}
+
+// subject is the title of what a change is asked of.
+func (s *Server) subject(ctx context.Context, r *http.Request, c *caller, of target) (title string, err error) {
+	switch {
+	case of.queue:
 		q, namespace, err := s.queue(ctx, r, c)
 		title = "queue " + q.Name
 		if namespace != "" {
 			title += " in namespace " + namespace
 		}
-		return title, page.QueueLink(r.PathValue("queue"), namespace), err
+		return title, err
+	case of.cluster:
+		name := r.PathValue("cluster")
+		status, err := s.status(ctx, c)
+		if err == nil && !slices.ContainsFunc(status.Clusters, func(c query.ClusterStatus) bool { return c.Name == name }) {
+			err = refuse(http.StatusNotFound, "There is no cluster %.80q.", name)
+		}
+		return "cluster " + name, err
 	}
 	one, err := s.workload(ctx, c, workload.ID(r.PathValue("id")))
-	return one.Title(), page.WorkloadLink(workload.ID(r.PathValue("id"))), err
+	return one.Title(), err
 }
 
 // mayAct refuses changes where the console shows only, and those that the HTTP API would refuse.
@@ -68,11 +92,11 @@ func (s *Server) confirm(of target) handler {
 		if err := s.mayAct(c, of); err != nil {
 			return err
 		}
-		title, back, err := s.subject(ctx, r, c, of)
+		title, err := s.subject(ctx, r, c, of)
 		if err != nil {
 			return err
 		}
-		return s.writeForm(w, r, c, of, http.StatusOK, page.Confirm{Back: back, What: of.change.says}, title)
+		return s.writeForm(w, r, c, of, http.StatusOK, page.Confirm{Back: of.page(r), What: of.change.says}, title)
 	}
 }
 
@@ -102,17 +126,13 @@ func (s *Server) act(of target) handler {
 			if status == http.StatusUnauthorized || !c.Sends(r.PostFormValue("form")) {
 				return err
 			}
-			title, back, missing := s.subject(ctx, r, c, of)
+			title, missing := s.subject(ctx, r, c, of)
 			if missing != nil {
 				return err
 			}
-			return s.writeForm(w, r, c, of, status, page.Confirm{Back: back, What: of.change.says, Problem: text}, title)
+			return s.writeForm(w, r, c, of, status, page.Confirm{Back: of.page(r), What: of.change.says, Problem: text}, title)
 		}
-		back := page.WorkloadLink(workload.ID(r.PathValue("id")))
-		if of.queue {
-			back = page.QueueLink(r.PathValue("queue"), r.URL.Query().Get("namespace"))
-		}
-		http.Redirect(w, r, withAsked(back, of.change.name), http.StatusSeeOther)
+		http.Redirect(w, r, withAsked(of.page(r), of.change.name), http.StatusSeeOther)
 		return nil
 	}
 }
@@ -150,6 +170,9 @@ func (s *Server) ask(ctx context.Context, r *http.Request, c *caller, of target)
 		}
 		return c.api.HoldQueue(ctx, r.PathValue("queue"), r.URL.Query().Get("namespace"), of.change.name == "resume", r.PostForm.Get("why"))
 	}
+	if of.cluster {
+		return c.api.CordonCluster(ctx, r.PathValue("cluster"), of.change.name == "uncordon", of.change.name == "drain", r.PostForm.Get("why"))
+	}
 	return of.change.askOf(ctx, c.api, workload.ID(r.PathValue("id")), r.PostForm)
 }
 
@@ -162,6 +185,7 @@ func (s *Server) audit(r *http.Request, c *caller, of target, err error) {
 	fields := []zap.Field{
 		zap.String("caller", c.Caller), zap.String("action", of.change.name), zap.String("remote", r.RemoteAddr),
 		zap.String("workload", cut(r.PathValue("id"))), zap.String("queue", cut(r.PathValue("queue"))), zap.String("namespace", cut(r.URL.Query().Get("namespace"))),
+		zap.String("cluster", cut(r.PathValue("cluster"))),
 	}
 	for _, in := range of.change.inputs {
 		fields = append(fields, zap.String("given_"+in.Name, cut(r.PostFormValue(in.Name))))

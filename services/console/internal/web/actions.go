@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/services/internal/client/overhttp"
 )
 
-// change is something that a caller may ask of a workload or a queue: the inputs of its form and
+// change is something that a caller may ask of a workload, a queue or a cluster: the inputs of its form and
 // the request to the HTTP API, which judges it.
 type change struct {
 	name, label string
@@ -116,6 +116,30 @@ func (s *Server) queueActions(c *caller, q query.Queue, namespace string) []page
 		link += "?" + url.Values{"namespace": {namespace}}.Encode()
 	}
 	return []page.Action{{Name: name, Label: label, Link: link}}
+}
+
+// clusterChanges are what may be asked of a cluster.
+func clusterChanges() []change {
+	return []change{
+		{name: "cordon", label: "Cordon", says: "Admit nothing in the cluster until it is uncordoned. What runs there goes on, and those who wait see the reason.", operators: true, inputs: []page.Input{why()}},
+		{name: "drain", label: "Drain", says: "Admit nothing in the cluster, and evict its workloads, which start again in others. What they have not saved is lost.", operators: true, inputs: []page.Input{why()}},
+		{name: "uncordon", label: "Uncordon", says: "Admit workloads in the cluster again.", operators: true},
+	}
+}
+
+// clusterActions are those that the caller may ask of a cluster now.
+func (s *Server) clusterActions(c *caller, cluster query.ClusterStatus) []page.Action {
+	if !s.Actions || !c.Operator || cluster.Cordon != nil && cluster.Cordon.Left {
+		return nil
+	}
+	var all []page.Action
+	for _, change := range clusterChanges() {
+		if is := cluster.Cordon != nil; change.name == "cordon" && is || change.name == "uncordon" && !is || change.name == "drain" && is && cluster.Cordon.Drain {
+			continue
+		}
+		all = append(all, page.Action{Name: change.name + "-" + cluster.Name, Label: change.label, Link: "/clusters/" + url.PathEscape(cluster.Name) + "/" + change.name})
+	}
+	return all
 }
 
 // asked is the label of the action that the caller has just asked for; empty for none.

@@ -39,7 +39,7 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	if err != nil {
 		return content{}, err
 	}
-	of := content{title: "Overview"}
+	of := content{title: "Overview", form: "asked", formModel: asked(r)}
 	activity := s.beginActivity(ctx, r, c, "")
 	if !c.Operator {
 		waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}, Limit: query.MaxPage})
@@ -63,6 +63,9 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	}
 	nodes, err := s.nodes(patient, c)
 	model := page.ForOperator(status, nodes, queues.Queues, s.RackLabel, s.Now())
+	for i, cluster := range status.Clusters {
+		model.Clusters[i].Actions = s.clusterActions(c, cluster)
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		model.MapFollows, err = true, nil
 	}

@@ -243,6 +243,9 @@ func TestActions(t *testing.T) {
 		"requeue":           {one + "/requeue", nil, "olga POST /v1" + one + "/requeue"},
 		"priority":          {one + "/priority", url.Values{"value": {"-5"}}, "olga PUT /v1" + one + "/priority?value=-5"},
 		"hold of a queue":   {"/queues/research/hold", url.Values{"why": {"driver"}}, "olga PUT /v1/queues/research/hold?allNamespaces=true&why=driver"},
+		"cordon":            {"/clusters/east/cordon", url.Values{"why": {"cables"}}, "olga PUT /v1/clusters/east/cordon?why=cables"},
+		"drain":             {"/clusters/east/drain", nil, "olga PUT /v1/clusters/east/cordon?drain=true"},
+		"uncordon":          {"/clusters/west/uncordon", url.Values{"why": {"ignored"}}, "olga DELETE /v1/clusters/west/cordon"},
 		"resume of a queue": {"/queues/research/resume?namespace=team-a", nil, "olga DELETE /v1/queues/research/hold?namespace=team-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -315,6 +318,8 @@ func TestActionsThatAreRefused(t *testing.T) {
 		"a form of another site":    {token: "olga", path: cancel, actions: true, noForm: true, status: http.StatusForbidden},
 		"from another site":         {token: "olga", path: cancel, actions: true, header: http.Header{"Sec-Fetch-Site": {"cross-site"}}, status: http.StatusForbidden},
 		"no operator":               {token: "alice", path: priority, actions: true, form: url.Values{"value": {"5"}}, status: http.StatusForbidden},
+		"a cluster, no operator":    {token: "alice", path: "/clusters/east/cordon", actions: true, status: http.StatusForbidden},
+		"a cluster, shows only":     {token: "olga", path: "/clusters/east/drain", status: http.StatusForbidden},
 		"no number":                 {token: "olga", path: priority, actions: true, form: url.Values{"value": {"high"}}, status: http.StatusBadRequest},
 		"a reason that is too long": {token: "olga", path: cancel, actions: true, form: url.Values{"why": {strings.Repeat("x", longestWhy+1)}}, status: http.StatusBadRequest},
 	} {
@@ -338,6 +343,35 @@ func TestActionsThatAreRefused(t *testing.T) {
 				t.Errorf("status %d, want %d; asked %q: %s", status, test.status, a.asked(), content)
 			}
 		})
+	}
+}
+
+// TestActionsOfClusters: the overview offers operators, and no one else, what would change a
+// cluster.
+func TestActionsOfClusters(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	b := newBrowser(t, a, "olga", true)
+	status, _, content := b.get("/?asked=drain")
+	if status != http.StatusOK || !strings.Contains(content, "Asked: Drain.") || !strings.Contains(content, `cluster &#34;west&#34; is cordoned`) || !strings.Contains(content, "cables") {
+		t.Errorf("status %d: %s", status, content)
+	}
+	checkHTML(t, content)
+	for path, want := range map[string]bool{
+		"east/cordon": true, "east/drain": true, "east/uncordon": false, "west/cordon": false, "west/drain": true, "west/uncordon": true,
+		"south/cordon": false, "south/drain": false, "south/uncordon": true, "gone/cordon": false, "gone/drain": false, "gone/uncordon": false,
+	} {
+		if strings.Contains(content, `href="/clusters/`+path+`"`) != want {
+			t.Errorf("%s is offered: %t, want %t", path, !want, want)
+		}
+	}
+	if status, _, content := b.get("/clusters/north/cordon"); status != http.StatusNotFound || !strings.Contains(content, "There is no cluster") {
+		t.Errorf("a cluster that is none: status %d: %s", status, content)
+	}
+	for name, other := range map[string]*browser{"a tenant": b.another("alice"), "a console that shows only": newBrowser(t, a, "olga", false)} {
+		if _, _, content := other.get("/"); strings.Contains(content, "/clusters/") {
+			t.Errorf("%s is offered actions of clusters: %s", name, content)
+		}
 	}
 }
 

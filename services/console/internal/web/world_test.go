@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -85,7 +86,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusUnauthorized, "unknown caller")
 		return
 	}
-	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasSuffix(r.URL.Path, "/priority")
+	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasPrefix(r.URL.Path, "/v1/clusters") || strings.HasSuffix(r.URL.Path, "/priority")
 	switch {
 	case operators && who != "olga":
 		problem(w, http.StatusForbidden, "no operator")
@@ -101,7 +102,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/v1/nodes":
 		reply(w, a.nodes)
 	case r.URL.Path == "/v1/status":
-		reply(w, query.StatusAnswer{At: time.Now(), Attention: []string{"cluster east is silent"}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}})
+		reply(w, query.StatusAnswer{At: time.Now(), Attention: []string{"cluster east is silent"}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}, Clusters: clusters()})
 	case r.URL.Path == "/v1/usage":
 		a.reports = append(a.reports, r.URL.Query())
 		reply(w, query.UsageAnswer{Since: time.Now().Add(-time.Hour), Until: time.Now(), By: []string{"queue"}, Rows: []query.UsageRow{{
@@ -150,6 +151,15 @@ func (a *api) whatIf(w http.ResponseWriter, r *http.Request) {
 	reply(w, query.WhatIfAnswer{MadeAt: now, Version: 77, Same: 4, Workloads: []query.WhatIfWorkload{
 		{ID: theID, Namespace: "team-a", Name: "train", Queue: "research", Before: now.Add(3 * time.Hour), After: now.Add(time.Hour)},
 	}})
+}
+
+// clusters are one that is ready, and others that are cordoned, drained and gone.
+func clusters() []query.ClusterStatus {
+	all := []query.ClusterStatus{{Name: "east", State: query.ClusterReady, Nodes: 3, ReadyNodes: 2}}
+	for _, c := range []quota.ClusterCordon{{Name: "gone", Drain: true, Left: true}, {Name: "south", Drain: true}, {Name: "west", By: "http/olga", Why: "cables"}} {
+		all = append(all, query.ClusterStatus{Name: c.Name, State: query.ClusterCordoned, Cordon: &c})
+	}
+	return all
 }
 
 // activity has the most steps that may be asked for.

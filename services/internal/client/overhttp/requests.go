@@ -59,6 +59,18 @@ func reason(why string) url.Values {
 	return parameters
 }
 
+// CordonCluster asks to admit nothing in a cluster, to evict its workloads with drain, too, or to
+// resume it.
+func (c *Client) CordonCluster(ctx context.Context, cluster string, resume, drain bool, why string) error {
+	method, parameters := http.MethodPut, reason(why)
+	if resume {
+		method, parameters = http.MethodDelete, url.Values{}
+	} else if drain {
+		parameters.Set("drain", "true")
+	}
+	return c.do(ctx, request{method: method, path: "/v1/clusters/" + url.PathEscape(cluster) + "/cordon", parameters: parameters}, &query.ClusterStatus{})
+}
+
 // HoldQueue asks to admit nothing of a queue, or to resume it: in one of its namespaces, or in
 // all for an empty one.
 func (c *Client) HoldQueue(ctx context.Context, queue, namespace string, resume bool, why string) error {
