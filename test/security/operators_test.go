@@ -128,7 +128,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{"olga", "", "resume workload second", 0, "second is not held"},
 		{"bob", "", "priority second 7", 4, "is no operator"},
 		{"olga", "", "priority second 7 --why Friday", 0, "second has the priority 7"},
-		{"bob", "", "hold workload first", 4, "only one that waits can be held"},
+		{"bob", "", "hold workload first", 4, "only a waiting workload can be held"},
 		{"bob", "", "requeue second", 4, "only one that was admitted"},
 		{"bob", labelled, "submit -f - --queue both", 0, "submitted (workload "},
 		{overNATS, "", "hold workload huge --by ann --why size", 0, "huge held by an operator: ann, since "},

@@ -163,7 +163,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, caller string) err
 		return fail(http.StatusNotFound, "there is no queue %.80q in namespace %s", to, record.Namespace)
 	}
 	if record.Phase != workload.Queued {
-		return fail(http.StatusConflict, "workload %s is %s: only one that waits can be moved", record.ID, record.Phase)
+		return fail(http.StatusConflict, "workload %s is %s: only a waiting workload can be moved", record.ID, record.Phase)
 	}
 	move := &event.WorkloadMove{Workload: record.ID, Queue: to, By: caller, Why: why, Submitter: caller}
 	if s.isOperator(caller) {

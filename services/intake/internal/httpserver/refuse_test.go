@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		"a reason with escape": {"alice", http.MethodDelete, mine + "?why=%1b%5b2J", "", 400, []string{"printable"}},
 		"no queue to move to":  {"alice", http.MethodPost, mine + "/move", "", 404, []string{`no queue ""`, "namespace a1"}},
 		"a foreign queue":      {"alice", http.MethodPost, mine + "/move?queue=b", "", 404, []string{`no queue "b"`}},
-		"a running workload":   {"alice", http.MethodPost, mine + "/move?queue=a", "", 409, []string{"is running", "only a waiting workload can be held"}},
+		"a running workload":   {"alice", http.MethodPost, mine + "/move?queue=a", "", 409, []string{"is running", "only a waiting workload can be moved"}},
 		"a hold of what runs":  {"alice", http.MethodPut, mine + "/hold", "", 409, []string{"is running", "only a waiting workload can be held", "requeue"}},
 		"nothing to resume":    {"alice", http.MethodDelete, mine + "/hold", "", 409, []string{"is not held"}},
 		"a requeue at the end": {"bob", http.MethodPost, "/v1/workloads/" + string(foreign) + "/requeue", "", 409, []string{"is succeeded", "only one that was admitted"}},
