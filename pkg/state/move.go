@@ -45,7 +45,7 @@ func (s *State) refuseMove(e *entry, m *event.WorkloadMove) string {
 	to, known := s.queues[m.Queue]
 	switch {
 	case e.Phase != workload.Queued || e.CancelRequested || isRemoved(e):
-		return fmt.Sprintf("it is %s, and only a workload that waits can be moved", e.Phase)
+		return fmt.Sprintf("it is %s, and only a waiting workload can be moved", e.Phase)
 	case !known || m.Submitter != "" && !to.Rules.MaySubmit(m.Submitter, e.Namespace):
 		return noQueueFor(&e.Workload, m.Queue)
 	}

@@ -103,7 +103,7 @@ func TestRefusedRequests(t *testing.T) {
 		want     string
 		heldThen bool
 	}{
-		"hold what runs":                 {3, func(s *stage) { s.created(true) }, hold(""), "not held: it is running, and only a workload that waits can be held; `muster requeue`", false},
+		"hold what runs":                 {3, func(s *stage) { s.created(true) }, hold(""), "not held: it is running, and only a waiting workload can be held; `muster requeue`", false},
 		"hold what is cancelled":         {3, func(s *stage) { s.created(true); cancel(s) }, hold(""), "not held: it is cancelling", false},
 		"hold again":                     {0, hold(""), hold(""), "not held: it is held by an operator: x", true},
 		"hold what an operator holds":    {0, hold(""), hold("http/alice"), "not held: it is held by an operator: x", true},

@@ -136,7 +136,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		{overNATS, "", "requeue huge", 4, "not requeued: it is queued"},
 		{overNATS, "", "describe workload huge", 0, "ann set its priority to 7, from 0"},
 		{overNATS, "", "resume workload huge --by ann", 0, "huge is not held"},
-		{overNATS, "", "hold workload first", 4, "only a workload that waits can be held; `muster requeue`"},
+		{overNATS, "", "hold workload first", 4, "only a waiting workload can be held; `muster requeue`"},
 		{overNATS, "", "get workloads -l !team -n nowhere", 0, "No workloads found in namespace nowhere."},
 		{"bob", "", "get workloads -l team=vision", 0, "huge"},
 		{overNATS, "", "cancel -l team=vision --phase running", 3, "there is no such workload"},
