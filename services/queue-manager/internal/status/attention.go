@@ -43,6 +43,14 @@ func attention(a query.StatusAnswer) []string {
 	for _, s := range a.NATS.Streams {
 		streamAttention(s, a.At, add)
 	}
+	for _, c := range a.Clusters {
+		clusterAttention(c, a.At, add)
+	}
+	for _, s := range a.NATS.Streams {
+		if s.Name == bus.DeadStream && s.Messages > 0 {
+			add("%d messages could not be processed: see `muster get dead-letters`", s.Messages)
+		}
+	}
 	if p := a.Postgres; p.MaxConnections > 0 && p.Connections*100 >= p.MaxConnections*nearlyFull {
 		add("Postgres has %d of at most %d connections: raise max_connections, or find who has them", p.Connections, p.MaxConnections)
 	}
@@ -60,9 +68,6 @@ func attention(a query.StatusAnswer) []string {
 	}
 	if more := len(a.Inactive) - inactiveNamed; more > 0 {
 		add("workloads wait for %d more ClusterQueues that are inactive: see `muster get clusterqueues`", more)
-	}
-	for _, c := range a.Clusters {
-		clusterAttention(c, a.At, add)
 	}
 	return found
 }
@@ -114,8 +119,6 @@ func streamAttention(s query.StreamStatus, now time.Time, add func(format string
 		add("stream %s has copies on servers that are offline: %s", s.Name, strings.Join(s.Away, ", "))
 	case s.Copies > 1 && s.Leader == "":
 		add("stream %s has no leader: most of its %d servers must run", s.Name, s.Copies)
-	case s.Name == bus.DeadStream && s.Messages > 0:
-		add("%d messages could not be processed: see `muster get dead-letters`", s.Messages)
 	case (s.Name == bus.SubmitStream || s.Name == bus.WorkloadStream) && s.LimitBytes > 0 && s.Bytes*100 >= s.LimitBytes*nearlyFull:
 		add("stream %s is %d%% full, and refuses submissions when it is full: see whether its reader runs", s.Name, s.Bytes*100/s.LimitBytes)
 	}

@@ -54,6 +54,33 @@ func TestAttentionNamesWhatIsSilent(t *testing.T) {
 	}
 }
 
+// What keeps all from being admitted comes first, then the clusters, and what can be read later
+// last.
+func TestTheMostSeriousComesFirst(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	answer := query.StatusAnswer{
+		At: now, Leader: &query.LeaderStatus{Holder: "a"}, Budgets: []string{"budget of queue b is used up"}, Inactive: []query.InactiveQueue{{Name: "c", Why: "queue c has no flavor", Waiting: 3}},
+		Clusters: []query.ClusterStatus{{Name: "d", Nodes: 3, ReadyNodes: 3, WatcherHeard: now.Add(-time.Minute)}},
+	}
+	answer.Postgres.Silent, answer.Postgres.Undelivered, answer.Postgres.Quarantined = "away", 1, 1
+	answer.NATS.Silent = "away"
+	answer.NATS.Streams = []query.StreamStatus{{Name: bus.DeadStream, Messages: 7}, {Name: bus.WorkloadStream, Silent: "away"}}
+	got := attention(answer)
+	want := []string{
+		"Postgres is silent", "no queue-manager leads", "NATS does not say", "stream " + bus.WorkloadStream, "the capacity-watcher of cluster d",
+		"7 messages could not be processed", "1 workloads or nodes are in quarantine", "1 messages are in the table", "budget of queue b", "queue c has no flavor",
+	}
+	if len(got) != len(want) {
+		t.Fatalf("needs attention: %q, want %q", got, want)
+	}
+	for i, begin := range want {
+		if !strings.HasPrefix(got[i], begin) {
+			t.Errorf("line %d is %q, want that it begins %q", i, got[i], begin)
+		}
+	}
+}
+
 // What waits because a person wants it so is noted.
 func TestNotes(t *testing.T) {
 	t.Parallel()
