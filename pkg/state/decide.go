@@ -32,11 +32,11 @@ func (s *State) Decide(now time.Time) {
 	for _, v := range plan.Evictions { // of no gang that is kept
 		s.evictWithGrace(s.live.Get(v.Workload), &v.Reason, now)
 	}
+	for _, w := range plan.Withdrawals { // before others get their quota
+		s.withdrawHeld(s.live.Get(w.Workload), w.Reason, now)
+	}
 	for _, a := range plan.Admissions {
 		s.admit(s.live.Get(a.Workload), a, now)
-	}
-	for _, w := range plan.Withdrawals {
-		s.withdrawHeld(s.live.Get(w.Workload), w.Reason, now)
 	}
 	for _, a := range plan.Asks { // their reasons are among the waits
 		s.requestNodes(s.live.Get(a.Workload), a, now)

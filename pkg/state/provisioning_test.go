@@ -278,3 +278,56 @@ func TestNodesAreAskedForInAnEmptyCluster(t *testing.T) {
 	a.step(0)
 	a.wantSent("provision " + requestOne)
 }
+
+// A gang whose quota another one takes back leaves no request, and asks by the next number when
+// it has quota again. That is no failure.
+func TestAGangThatGivesWayLeavesNoRequest(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.wantSent("provision " + requestOne)
+	settings := a.Settings()
+	settings.Policy.ClusterQueues = slices.Clone(settings.Policy.ClusterQueues)
+	settings.Policy.ClusterQueues[0].Preemption = &quota.Preemption{WithinClusterQueue: quota.LowerPriority}
+	a.ApplyConfiguration(settings.Queues, settings.Policy, a.version)
+	a.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: "urgent", Queue: "q", Namespace: "ns", Kind: "RayJob", Name: "urgent", Priority: 9,
+		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 5, "pods": 1}}}},
+	}}, nil, a.now)
+	a.step(time.Second)
+	if sent := a.sent(); len(sent) != 2 || sent[0] != "forgotten "+requestOne || !strings.HasPrefix(sent[1], "provision rayjob-urgent-") {
+		t.Errorf("commands are %q, want the request forgotten and the urgent gang's made", sent)
+	}
+	if p := a.gang().Provisioning; hasRequest(a.gang()) || p.Failures != 0 {
+		t.Errorf("the gang has the request %+v", p)
+	}
+	if why := a.gang().Reason; why.Kind != workload.ReasonPreempted || why.Preemption.Preemptor != "urgent" {
+		t.Errorf("the gang waits for %+v", why)
+	}
+	a.step(time.Second)
+	a.wantPhase(workload.Queued, workload.ReasonQuota)
+	a.wantSent()
+	a.Cancel(&event.WorkloadCancel{Workload: "urgent"}, a.now)
+	a.sent()
+	a.step(time.Second)
+	a.wantSent("provision " + requestTwo)
+}
+
+// The quota of a gang is free while it backs off.
+func TestQuotaIsFreeDuringTheBackOff(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: "second", Queue: "q", Namespace: "ns", Kind: "RayJob", Name: "second",
+		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: 2, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}}}},
+	}}, nil, a.now)
+	a.step(time.Second)
+	a.wantSent("provision " + requestOne) // all of the quota
+	a.answers(requestOne, event.RequestFailed)
+	a.wantPhase(workload.Queued, workload.ReasonBackoff)
+	if sent := a.sent(); len(sent) != 2 || sent[0] != "forgotten "+requestOne || !strings.HasPrefix(sent[1], "provision rayjob-second-") {
+		t.Errorf("commands are %q, want the request forgotten and that of the second gang made", sent)
+	}
+	a.step(time.Minute)
+	a.wantPhase(workload.Queued, workload.ReasonQuota)
+	a.wantSent()
+}

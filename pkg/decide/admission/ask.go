@@ -72,6 +72,7 @@ func (d *decision) askFor(w *Waiting, a quota.Assess, placeholders bool, ask Ask
 	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Placeholders: placeholders}
 	d.state.takeQuota(w)
 	d.noteUsage(w.queue, a)
+	d.noteHeld(w)
 	d.plan.Asks = append(d.plan.Asks, ask)
 	d.wait(w, AskedReason(ask.Cluster, ask.Check, ask.Pods, placeholders))
 	w.Reported = true

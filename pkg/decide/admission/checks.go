@@ -36,6 +36,7 @@ func (d *decision) putToChecks(w *Waiting, a quota.Assess, quota bool) bool {
 	d.state.takeQuota(w)
 	if quota {
 		d.noteUsage(w.queue, a)
+		d.noteHeld(w)
 	}
 	d.plan.Checks = append(d.plan.Checks, ToCheck{Workload: w.Workload.ID, Flavors: a.Flavors, Checks: checks, Quota: quota})
 	w.Reported = true // the state reports whom it waits for

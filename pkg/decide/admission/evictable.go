@@ -58,6 +58,26 @@ func (d *decision) scheduleRetries() {
 	}
 }
 
+// noteHeld has the blocked classes that may take back the quota of a workload that has asked
+// now tried again, when the decision is carried out.
+func (d *decision) noteHeld(o *Waiting) {
+	for _, q := range d.state.sorted {
+		if q.quota.Preemption == nil || !q.quota.SameTree(o.queue.quota) {
+			continue
+		}
+		for class := range q.blocked {
+			if len(class.overQuota) > 0 && class.first().mayEvictByAnyPolicy(o.asStarted()) {
+				class.retryBy(d.now.Add(leastRun))
+			}
+		}
+	}
+}
+
+// asStarted is a workload that waits for nodes or checks, as the rules of eviction see it.
+func (w *Waiting) asStarted() *Started {
+	return &Started{Workload: w.Workload, Order: w.Order, queue: w.queue}
+}
+
 // mayBeEvictedFor reports whether the workload may evict one of the gangs, quota aside.
 func (e *evictableGangs) mayBeEvictedFor(w *Waiting) bool {
 	last := e.last[w.Workload.Priority]

@@ -1,9 +1,6 @@
 package admission
 
 import (
-	"cmp"
-	"slices"
-
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -38,7 +35,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		}
 	}
 	for _, a := range t.rest {
-		if d.preempt(w, a, o.flavoredFor(a)) {
+		if d.makeRoom(w, a, o.flavoredFor(a), clusters) {
 			return nil
 		}
 	}
@@ -92,34 +89,13 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 	case !w.queue.quota.StopsWhenPreempting() && (a.Mode == quota.Within || !w.queue.quota.PrefersNearer()):
 		t.rest = append(t.rest, a)
 	default:
-		return d.preempt(w, a, flavored)
+		return d.makeRoom(w, a, flavored, clusters)
 	}
 	return false
 }
 
-// admitUnder admits the workload under an assignment that is within quota, or returns why
-// it has no places; kept says that it has some that are kept for a gang that shows itself.
-func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) (why *workload.Reason, kept bool) {
-	var keptIn *workload.Reason
-	for {
-		cluster, placements, why := d.fit(w, flavored, clusters)
-		if why == nil && d.constrained(w) {
-			cluster, placements, why = d.backfill(w, flavored, clusters)
-		}
-		if why == nil {
-			why = d.topologyConflict(w, placements)
-		}
-		if why != nil {
-			return cmp.Or(keptIn, why), keptIn != nil
-		}
-		if why := d.keptForShown(w, flavored, cluster, placements); why != nil { // in another cluster no gang may be shown
-			keptIn = cmp.Or(keptIn, why)
-			clusters = slices.DeleteFunc(slices.Clone(clusters), func(c string) bool { return c == cluster })
-			continue
-		}
-		if !d.putToChecks(w, a, true) {
-			d.admit(w, a, flavored, cluster, placements)
-		}
-		return nil, false
-	}
+// makeRoom takes back quota for the workload, or has gangs evicted for it; it reports whether
+// it did.
+func (d *decision) makeRoom(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) bool {
+	return d.takeBack(w, a, flavored, clusters) || d.preempt(w, a, flavored)
 }
