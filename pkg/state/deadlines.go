@@ -84,8 +84,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 		}
 		d.evictNow(e, &workload.Reason{Kind: workload.ReasonPodLost, Message: message}, now)
 	case passed(giveUpDeadline):
-		d.evictNow(e, &workload.Reason{Kind: workload.ReasonPreempted, Message: fmt.Sprintf(
-			"it did not give up pods above its minimum within %s, which another workload waits for", giveUpMost)}, now)
+		d.evictNow(e, d.gaveNothingUp(e, now), now)
 	case passed(reportDeadline) || passed(healDeadline):
 		d.healing.checkHealDeadline(e, &rules, now)
 	case passed(readyDeadline) && e.Phase == workload.Admitted:

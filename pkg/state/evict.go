@@ -22,6 +22,19 @@ func (l *lifecycle) evictWithGrace(e *entry, reason *workload.Reason, now time.T
 	l.tearDownWithGrace(e, workload.Evicting, reason, now)
 }
 
+// addCost adds to the reason of an eviction what it loses.
+func (l *lifecycle) addCost(e *entry, why *workload.Reason, now time.Time) {
+	cost, text, started := l.admission.EvictionCost(e.ID, now)
+	if !started {
+		return
+	}
+	if why.Preemption == nil {
+		why.Preemption = &workload.PreemptionCause{}
+	}
+	why.Preemption.Cost = &cost
+	why.Message += "; " + text
+}
+
 // countFault counts an eviction for a fault of the workload. The count restarts when the
 // workload has run for longer than the longest back-off, unless the workload sets its own
 // limit.
@@ -56,7 +69,7 @@ func (l *lifecycle) tearDownWithGrace(e *entry, phase workload.Phase, reason *wo
 
 func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.Reason, at, now time.Time) {
 	e.EvictAt = at
-	e.disruption, e.moveAt, e.growth, e.scaleDown, e.giveUp, e.giveUpSince = disruption{}, time.Time{}, nil, nil, nil, time.Time{}
+	e.disruption, e.moveAt, e.growth, e.scaleDown, e.giveUp, e.giveUpSince, e.giveUpFor = disruption{}, time.Time{}, nil, nil, nil, time.Time{}, nil
 	l.admission.Leave(e.ID)
 	l.transition(e, phase, reason, now)
 	e.idleSince = time.Time{} // the step that ends the run reports it

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -17,7 +18,7 @@ const giveUpMost = 5 * time.Minute
 // dispatcher makes it smaller, and its places are freed as when its owner does: once the pods
 // are gone and the dispatcher has confirmed that it sends none there.
 func (s *sizing) giveUp(e *entry, shrink admission.Shrink, now time.Time) {
-	e.giveUp, e.giveUpSince = &event.GiveUp{Sizes: map[string]int{}, Leave: shrink.Leave}, now
+	e.giveUp, e.giveUpSince, e.giveUpFor = &event.GiveUp{Sizes: map[string]int{}, Leave: shrink.Leave}, now, &shrink.Reason
 	for _, set := range shrink.PodSets {
 		size := e.admittedPods(set.Name) - set.Count
 		e.giveUp.Sizes[set.Name] = size
@@ -66,8 +67,21 @@ func (s *sizing) endGiveUp(e *entry) {
 			return
 		}
 	}
-	e.giveUp, e.giveUpSince = nil, time.Time{}
+	e.giveUp, e.giveUpSince, e.giveUpFor = nil, time.Time{}, nil
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonShrunk {
 		e.Reason = nil
 	}
+}
+
+// gaveNothingUp is why a gang is evicted that did not become smaller in time: for whom is that
+// of the shrinking, and now it loses all.
+func (l *lifecycle) gaveNothingUp(e *entry, now time.Time) *workload.Reason {
+	why := &workload.Reason{Kind: workload.ReasonPreempted, Message: fmt.Sprintf(
+		"it did not give up pods above its minimum within %s, which another workload waits for", giveUpMost)}
+	if e.giveUpFor != nil && e.giveUpFor.Preemption != nil {
+		cause := *e.giveUpFor.Preemption
+		why.Preemption, why.Foreign = &cause, e.giveUpFor.Foreign
+	}
+	l.addCost(e, why, now)
+	return why
 }

@@ -1,6 +1,9 @@
 package state
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,16 +82,30 @@ func TestATearDownEndsAGiveUp(t *testing.T) {
 	}
 }
 
-// TestAGangThatGivesNothingUpIsEvicted: another workload waits for it, and would for ever.
+// TestAGangThatGivesNothingUpIsEvicted: another workload waits for it, and would for ever. The
+// reason has that workload still, whatever happened meanwhile, and what the whole gang loses.
 func TestAGangThatGivesNothingUpIsEvicted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	s.created(true)
 	s.sizes(2)
-	s.sizing.giveUp(s.gang(), admission.Shrink{Workload: gangID, PodSets: []workload.PodSet{{Name: "workers", Count: 1}}}, s.now)
+	cause := workload.PreemptionCause{Preemptor: "other", Policy: "reclaimWithinCohort", Cost: &workload.EvictionCost{Lost: 1}}
+	s.sizing.giveUp(s.gang(), admission.Shrink{
+		Workload: gangID, PodSets: []workload.PodSet{{Name: "workers", Count: 1}},
+		Reason: workload.Reason{Kind: workload.ReasonShrunk, Preemption: &cause, Foreign: []workload.ID{"other"}},
+	}, s.now)
 	s.step(giveUpMost - time.Second)
 	s.sizes(2) // its owner makes it larger each time
-	s.is(workload.Running, "")
+	s.is(workload.Running, workload.ReasonShrunk)
+	s.gang().Reason = nil // as after other news
 	s.step(2 * time.Second)
 	s.is(workload.Evicting, workload.ReasonPreempted)
+	why := s.gang().Reason
+	lost := 3 * int64(s.now.Sub(s.gang().Times.Admitted)/time.Second)
+	if p := why.Preemption; p == nil || p.Preemptor != "other" || p.Policy != cause.Policy || p.Cost == nil || p.Cost.Lost != lost || p.Cost.Unit != workload.UnitPods || cause.Cost.Lost != 1 {
+		t.Errorf("it is evicted for %+v, want the loss of three pods, %d", p, lost)
+	}
+	if !slices.Equal(why.Foreign, []workload.ID{"other"}) || !strings.HasSuffix(why.Message, fmt.Sprintf("; it loses %d pod-seconds since its admission", lost)) {
+		t.Errorf("the reason is %+v", why)
+	}
 }

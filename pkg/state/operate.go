@@ -104,7 +104,9 @@ func (s *State) Requeue(r *event.WorkloadRequeue, now time.Time) bool {
 		return true
 	}
 	message := saysWhy(fmt.Sprintf("requeued by %s", sanitize(r.By)), r.Why)
-	s.evictWithGrace(e, &workload.Reason{Kind: workload.ReasonRequeued, Message: message}, now)
+	reason := &workload.Reason{Kind: workload.ReasonRequeued, Message: message}
+	s.addCost(e, reason, now)
+	s.evictWithGrace(e, reason, now)
 	return true
 }
 

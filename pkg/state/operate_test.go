@@ -152,7 +152,7 @@ func TestARequeuedGangIsQueuedAgain(t *testing.T) {
 			request := &event.WorkloadRequeue{Workload: gangID, Attempt: 1, By: "ann@ops", Why: "new driver"}
 			s.Requeue(request, s.now)
 			s.is(workload.Evicting, workload.ReasonRequeued)
-			if got := s.gang().Reason.Message; got != "requeued by ann@ops: new driver" {
+			if got := s.gang().Reason.Message; got != "requeued by ann@ops: new driver; it loses 0 pod-seconds since its admission" {
 				t.Errorf("the reason is %q", got)
 			}
 			if got := s.gang().EvictAt; !got.Equal(s.now.Add(30 * time.Second)) {

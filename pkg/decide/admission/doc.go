@@ -63,7 +63,7 @@
 //	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar
-//	ground      regret, victim_order, queue, queue_front, equivalence_class, local_use,
+//	ground      loss, regret, victim_order, queue, queue_front, equivalence_class, local_use,
 //	            signature, order, lacking, allowance, savepoint, namespaces, served, plan,
 //	            state
 //

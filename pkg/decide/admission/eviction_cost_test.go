@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
@@ -48,7 +51,7 @@ func TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 			}
 			victim, preemptor := plan.Evictions[0].Reason, plan.Waits[0].Reason
 			cost := victim.Preemption.Cost
-			if cost == nil || *cost != (workload.EvictionCost{Lost: 480, Since: start.Add(-time.Minute), Checkpoint: true, Restart: 240}) {
+			if cost == nil || *cost != (workload.EvictionCost{Lost: 480, Since: start.Add(-time.Minute), Checkpoint: true, Restart: 240, Unit: workload.UnitAccelerators}) {
 				t.Errorf("the victim loses %+v", cost)
 			}
 			for _, part := range []string{"accommodate " + c.whom, "loses 480 accelerator-seconds since its last checkpoint", "last start took 240", "exact"} {
@@ -72,6 +75,108 @@ func TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 						t.Errorf("a tenant sees the choice in the reason of the %s: %+v", who, tenant.Preemption)
 					}
 				})
+			}
+		})
+	}
+}
+
+// TestEveryEvictionSaysWhatItCosts: also one that is for no other workload.
+func TestEveryEvictionSaysWhatItCosts(t *testing.T) {
+	t.Parallel()
+	for name, drain := range map[string]func(*quota.Config){
+		"a queue": func(c *quota.Config) { c.ClusterQueues[0].StopPolicy = quota.HoldAndDrain },
+		"a cluster": func(c *quota.Config) {
+			c.ClusterCordons = []quota.ClusterCordon{{Name: "c", Since: start, Drain: true, By: "ann"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := gpuPolicy(t, false, gpuQueue("a", 16, ""))
+			drain(&c)
+			s := admission.NewState(treeOf(t, c))
+			s.SetNode(nodeOf("one", 64, 8))
+			holding(s, "g", "a", "one", 8, time.Hour, admission.Progress{Checkpoint: start.Add(-time.Minute), Startup: 30 * time.Second})
+			plan := admission.Decide(s, start)
+			if len(plan.Evictions) != 1 {
+				t.Fatalf("the plan is %+v", plan)
+			}
+			why := plan.Evictions[0].Reason
+			want := &workload.PreemptionCause{Cost: &workload.EvictionCost{Lost: 480, Since: start.Add(-time.Minute), Checkpoint: true, Restart: 240, Unit: workload.UnitAccelerators}}
+			if diff := cmp.Diff(want, why.Preemption); diff != "" || why.Kind != workload.ReasonDrained {
+				t.Errorf("it is evicted for %+v (-want +got):\n%s", why, diff)
+			}
+			if !strings.Contains(why.Message, "; it loses 480 accelerator-seconds since its last checkpoint at ") || !strings.HasSuffix(why.Message, ", and its last start took 240") {
+				t.Errorf("the reason says %q", why.Message)
+			}
+		})
+	}
+}
+
+// TestTheChoiceHasWhatDecided: the costs are those since the checkpoints, of which the choice
+// counts nothing, so it has what it counts, too.
+func TestTheChoiceHasWhatDecided(t *testing.T) {
+	t.Parallel()
+	type gang struct {
+		id       string
+		priority int32
+		gpus     int64
+		ago      time.Duration
+		saved    bool // a second ago
+	}
+	for name, c := range map[string]struct {
+		gangs [2]gang
+		want  workload.PreemptionChoice
+	}{
+		"work": {
+			[2]gang{{"a", 0, 1, 10 * time.Minute, false}, {"b", 0, 1, time.Hour, true}},
+			workload.PreemptionChoice{
+				Cost: workload.EvictionCost{Lost: 600, Unit: "accelerators"}, OtherCost: workload.EvictionCost{Lost: 1, Unit: "accelerators"},
+				By: workload.ChosenByAccelerators, Counted: 600, OtherCounted: 3600,
+			},
+		},
+		"work of pods": {
+			[2]gang{{"a", 0, 0, 10 * time.Minute, false}, {"b", 0, 0, time.Hour, true}},
+			workload.PreemptionChoice{
+				Cost: workload.EvictionCost{Lost: 600, Unit: "pods"}, OtherCost: workload.EvictionCost{Lost: 1, Unit: "pods"},
+				By: workload.ChosenByPods, Counted: 600, OtherCounted: 3600,
+			},
+		},
+		"priority": {
+			[2]gang{{"a", 0, 1, time.Hour, false}, {"b", 1, 1, time.Minute, false}},
+			workload.PreemptionChoice{
+				Cost: workload.EvictionCost{Lost: 3600, Unit: "accelerators"}, OtherCost: workload.EvictionCost{Lost: 60, Unit: "accelerators"},
+				By: workload.ChosenByPriority,
+			},
+		},
+		"nothing": {
+			[2]gang{{"a", 0, 1, time.Hour, false}, {"b", 0, 1, time.Hour, false}},
+			workload.PreemptionChoice{
+				Cost: workload.EvictionCost{Lost: 3600, Unit: "accelerators"}, OtherCost: workload.EvictionCost{Lost: 3600, Unit: "accelerators"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", -1, `"withinClusterQueue": "LowerPriority"`))))
+			for i, g := range c.gangs {
+				s.SetNode(nodeOf(g.id, 4, g.gpus))
+				started := admission.Started{
+					Workload: &workload.Workload{ID: workload.ID(g.id), Queue: "a", Priority: g.priority, PodSets: []workload.PodSet{setOf("workers", 1, 3, g.gpus)}},
+					Order:    int64(-i), Cluster: "c", Placements: []workload.Placement{{PodSet: "workers", Node: g.id, Pods: 1}}, Admitted: start.Add(-g.ago),
+				}
+				if g.saved {
+					started.Progress.Checkpoint = start.Add(-time.Second)
+				}
+				s.Start(started)
+			}
+			s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: "new", Queue: "a", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 3, c.gangs[0].gpus)}}})
+			plan := admission.Decide(s, start)
+			if len(plan.Evictions) != 1 || plan.Evictions[0].Reason.Preemption.Choice == nil {
+				t.Fatalf("the plan is %+v", plan)
+			}
+			c.want.Victims, c.want.VictimCount, c.want.Other, c.want.OtherCount = []workload.ID{"a"}, 1, []workload.ID{"b"}, 1
+			if diff := cmp.Diff(&c.want, plan.Evictions[0].Reason.Preemption.Choice); diff != "" {
+				t.Errorf("the choice (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -64,6 +64,11 @@ type Wait struct {
 
 func (d *decision) evict(g *Started, why workload.Reason) {
 	g.Terminating = true
+	if why.Preemption == nil { // for no other workload
+		cost := g.evictionCost(d.now)
+		why.Preemption = &workload.PreemptionCause{Cost: &cost}
+		why.Message += "; " + lossText(cost)
+	}
 	d.plan.Evictions = append(d.plan.Evictions, Eviction{g.Workload.ID, why})
 }
 

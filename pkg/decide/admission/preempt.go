@@ -173,11 +173,11 @@ func (d *decision) evictFor(n *nomination, list []candidate) {
 	w := n.waiting
 	n.awaits = slices.Clone(n.awaits)
 	for _, g := range list {
-		cost := d.evictionCost(g.Started)
+		cost := g.evictionCost(d.now)
 		why := workload.Reason{
 			Kind: workload.ReasonPreempted,
 			Message: fmt.Sprintf("preempted to accommodate %s with priority %d (policy %s); %s",
-				nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy, costText(g.Started, cost, n.cut)),
+				nameFor(g.Workload, w.Workload), w.Workload.Priority, g.policy, costText(cost, n.cut)),
 			Foreign:    foreign(g.Workload, w.Workload),
 			Preemption: &workload.PreemptionCause{Preemptor: w.Workload.ID, Policy: g.policy, Cost: &cost, Cut: n.cut, Choice: n.choice},
 		}

@@ -112,6 +112,49 @@ func cheaper(a, b *victims) *victims {
 	return a
 }
 
+// decided returns by what the victims were chosen before others, empty when they cost the
+// same; and where that is lost work, the seconds that were compared.
+func (v *victims) decided(other *victims) (by workload.ChosenBy, counted, otherCounted int64) {
+	a, b := v.price, other.price
+	switch {
+	case v.fallback != other.fallback:
+		return workload.ChosenByStrategy, 0, 0
+	case a.fewest && a.gangs != b.gangs:
+		return workload.ChosenByGangs, 0, 0
+	case a.shareRank != b.shareRank:
+		return workload.ChosenByShare, 0, 0
+	}
+	for i := range max(len(a.regrets), len(b.regrets)) {
+		var x, y levelRegret
+		switch {
+		case i == len(a.regrets): // the others have a level more
+			y = b.regrets[i]
+			x.level = y.level
+		case i == len(b.regrets):
+			x = a.regrets[i]
+			y.level = x.level
+		default:
+			x, y = a.regrets[i], b.regrets[i]
+		}
+		switch {
+		case x.own != y.own:
+			return workload.ChosenByQueue, 0, 0
+		case x.useRank != y.useRank:
+			return workload.ChosenByUse, 0, 0
+		case x.priority != y.priority:
+			return workload.ChosenByPriority, 0, 0
+		case x.accelerators != y.accelerators:
+			return workload.ChosenByAccelerators, x.accelerators, y.accelerators
+		case x.pods != y.pods:
+			return workload.ChosenByPods, x.pods, y.pods
+		}
+	}
+	if a.gangs != b.gangs {
+		return workload.ChosenByGangs, 0, 0
+	}
+	return "", 0, 0
+}
+
 // victimsOf returns the victims of a set of candidates with their price.
 func (p *preemption) victimsOf(list []candidate, places []workload.Placement, a *candidateSet) *victims {
 	price := priceOf(list, p.d.state.victimOrder)

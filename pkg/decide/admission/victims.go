@@ -47,6 +47,9 @@ func (p *preemption) search(sets []candidateSet) *victims {
 	}
 	if p.d.state.victimOrder != AsKueue {
 		p.weighOther(sets, best)
+		if cheaper(best, p.other) != best { // as may be when the search was cut
+			best, p.other = p.other, best
+		}
 	}
 	if best != nil && p.cut { // else nothing can be spared
 		p.spareWhole(best)

@@ -88,7 +88,8 @@ type Reason struct {
 	// Kinds are set for ReasonNeverFits where clusters do not serve the kinds of its objects:
 	// of each cluster one.
 	Kinds []ObjectKind `json:"kinds,omitempty"`
-	// Preemption is set for ReasonWaitingForEviction and ReasonPreempted.
+	// Preemption is set for ReasonWaitingForEviction, ReasonPreempted and ReasonShrunk, and,
+	// with the cost alone, for ReasonDrained and ReasonRequeued.
 	Preemption *PreemptionCause `json:"preemption,omitempty"`
 	// Start is set for the head of a queue with a reservation, and for ReasonBehindHead in a
 	// Backfill queue: the start that must not be delayed.
@@ -164,7 +165,8 @@ type QuotaShortage struct {
 	Limit string `json:"limit"`
 }
 
-// PreemptionCause has the evicted workload, the preemptor and the policy.
+// PreemptionCause has the evicted workload, the preemptor and the policy. Of an eviction for
+// no other workload it has the cost alone.
 type PreemptionCause struct {
 	Preemptor ID `json:"preemptor,omitempty"` // empty in the preemptor's own reason
 	// Victims that are still there, in the preemptor's reason.
@@ -192,6 +194,30 @@ type EvictionCost struct {
 	// Restart is what the last start took from the admission until all pods were ready;
 	// zero while unknown.
 	Restart int64 `json:"restart,omitempty"`
+	// Unit is what the seconds are of; UnitBoth in a sum over workloads with accelerators and
+	// such without. It is empty in reasons of versions that did not have it.
+	Unit CostUnit `json:"unit,omitempty"`
+}
+
+// CostUnit is what the seconds of a cost are of.
+type CostUnit string
+
+// The units.
+const (
+	UnitAccelerators CostUnit = "accelerators"
+	UnitPods         CostUnit = "pods"
+	UnitBoth         CostUnit = "both"
+)
+
+// Seconds words the unit.
+func (u CostUnit) Seconds() string {
+	switch u {
+	case UnitPods:
+		return "pod-seconds"
+	case UnitAccelerators:
+		return "accelerator-seconds"
+	}
+	return "seconds of accelerators or, without any, of pods"
 }
 
 // PreemptionChoice compares the victims of a preemption with the best other set that was
@@ -205,7 +231,30 @@ type PreemptionChoice struct {
 	Other      []ID         `json:"other,omitempty"`
 	OtherCount int          `json:"otherCount,omitempty"`
 	OtherCost  EvictionCost `json:"otherCost,omitzero"`
+	// By is what decided between the two: the first criterion in which they differ. It is empty
+	// when both cost the same.
+	By ChosenBy `json:"by,omitempty"`
+	// Counted and OtherCounted are the seconds that were compared when lost work decided: since
+	// the admissions, whatever checkpoints were reported, and of the last starts, of the gangs
+	// of the level at which the two differ.
+	Counted      int64 `json:"counted,omitempty"`
+	OtherCounted int64 `json:"otherCounted,omitempty"`
 }
+
+// ChosenBy is a criterion of the choice of victims.
+type ChosenBy string
+
+// The criteria.
+const (
+	ChosenByStrategy     ChosenBy = "strategy"     // of fair sharing: the second is for what the first cannot do
+	ChosenByShare        ChosenBy = "share"        // those of queues with larger shares
+	ChosenByQueue        ChosenBy = "queue"        // those of other queues before those of its own
+	ChosenByUse          ChosenBy = "use"          // those of LocalQueues that have used more
+	ChosenByPriority     ChosenBy = "priority"     // those of lower priority
+	ChosenByAccelerators ChosenBy = "accelerators" // those that lose less work, in accelerator-seconds
+	ChosenByPods         ChosenBy = "pods"         // the same in pod-seconds
+	ChosenByGangs        ChosenBy = "gangs"        // the fewer
+)
 
 // Shortage is the binding constraint of a gang that does not fit.
 type Shortage struct {

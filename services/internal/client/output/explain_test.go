@@ -99,3 +99,58 @@ func TestExplainNamesBothQueues(t *testing.T) {
 		}
 	}
 }
+
+// What was weighed is in the unit of the gangs, and says what decided: a choice whose victims
+// lose more since their checkpoints than others would have is no contradiction.
+func TestWhatWasWeighedSaysWhatDecided(t *testing.T) {
+	t.Parallel()
+	cost := func(lost int64, unit workload.CostUnit) workload.EvictionCost {
+		return workload.EvictionCost{Lost: lost, Unit: unit}
+	}
+	for name, c := range map[string]struct {
+		choice workload.PreemptionChoice
+		want   string
+	}{
+		"work, against checkpoints": {
+			workload.PreemptionChoice{
+				Cost: cost(600, workload.UnitAccelerators), OtherCost: cost(1, workload.UnitAccelerators),
+				By: workload.ChosenByAccelerators, Counted: 600, OtherCounted: 3600,
+			},
+			"evicting a loses 600 accelerator-seconds; evicting b instead would have lost 1; the choice counts the work since the admissions, whatever checkpoints were reported, and the last starts: 600 and 3600 accelerator-seconds",
+		},
+		"of pods": {
+			workload.PreemptionChoice{
+				Cost: cost(600, workload.UnitPods), OtherCost: cost(700, workload.UnitPods), By: workload.ChosenByPods, Counted: 600, OtherCounted: 700,
+			},
+			"evicting a loses 600 pod-seconds; evicting b instead would have lost 700; the choice counts the work since the admissions, whatever checkpoints were reported, and the last starts: 600 and 700 pod-seconds",
+		},
+		"of pods rather than accelerators": {
+			workload.PreemptionChoice{Cost: cost(600, workload.UnitPods), OtherCost: cost(7, workload.UnitAccelerators), By: workload.ChosenByAccelerators, OtherCounted: 7},
+			"evicting a loses 600 pod-seconds; evicting b instead would have lost 7 accelerator-seconds; the choice counts the work since the admissions, whatever checkpoints were reported, and the last starts: 0 and 7 accelerator-seconds",
+		},
+		"of both": {
+			workload.PreemptionChoice{Cost: cost(600, workload.UnitBoth), OtherCost: cost(700, workload.UnitBoth)},
+			"evicting a loses 600 seconds of accelerators or, without any, of pods; evicting b instead would have lost 700",
+		},
+		"priority": {
+			workload.PreemptionChoice{Cost: cost(600, workload.UnitAccelerators), OtherCost: cost(7, workload.UnitAccelerators), By: workload.ChosenByPriority},
+			"evicting a loses 600 accelerator-seconds; evicting b instead would have lost 7; the choice takes those of lower priority first",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.choice.Victims, c.choice.VictimCount, c.choice.Other, c.choice.OtherCount = []workload.ID{"a"}, 1, []workload.ID{"b"}, 1
+			var e output.Explanation
+			e.Reason.Preemption = &workload.PreemptionCause{Choice: &c.choice}
+			var text strings.Builder
+			if err := output.Explain(&text, e); err != nil {
+				t.Fatal(err)
+			}
+			_, got, _ := strings.Cut(text.String(), "Weighed:")
+			got, _, _ = strings.Cut(got, "\n")
+			if diff := cmp.Diff(c.want, strings.TrimSpace(got)); diff != "" {
+				t.Errorf("weighed is (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -120,19 +120,52 @@ func others(ids []workload.ID) string {
 }
 
 // weighed compares the victims of a preemption with the best other set; only operators
-// get the comparison.
+// get the comparison. The losses since checkpoints did not decide, so it says what did.
 func weighed(c *workload.PreemptionChoice) string {
 	if c == nil {
 		return ""
 	}
-	text := fmt.Sprintf("evicting %s loses %d seconds of accelerators", ids(c.Victims, c.VictimCount), c.Cost.Lost)
+	text := fmt.Sprintf("evicting %s loses %d %s", ids(c.Victims, c.VictimCount), c.Cost.Lost, c.Cost.Unit.Seconds())
 	if c.Cost.Restart > 0 {
 		text += fmt.Sprintf(", and starting again took %d", c.Cost.Restart)
 	}
 	if len(c.Other) == 0 {
 		return text + "; no other sufficient set was found"
 	}
-	return fmt.Sprintf("%s; evicting %s instead would have lost %d", text, ids(c.Other, c.OtherCount), c.OtherCost.Lost)
+	text = fmt.Sprintf("%s; evicting %s instead would have lost %d", text, ids(c.Other, c.OtherCount), c.OtherCost.Lost)
+	if c.OtherCost.Unit != c.Cost.Unit {
+		text += " " + c.OtherCost.Unit.Seconds()
+	}
+	if why := decidedBy(c); why != "" {
+		text += "; " + why
+	}
+	return text
+}
+
+// decidedBy says by what the victims were chosen; nothing when it is not known.
+func decidedBy(c *workload.PreemptionChoice) string {
+	counted := func(unit workload.CostUnit) string {
+		return fmt.Sprintf("the choice counts the work since the admissions, whatever checkpoints were reported, and the last starts: %d and %d %s", c.Counted, c.OtherCounted, unit.Seconds())
+	}
+	switch c.By {
+	case workload.ChosenByStrategy:
+		return "the choice takes those that the first strategy of fair sharing permits"
+	case workload.ChosenByShare:
+		return "the choice takes those of queues with larger shares first"
+	case workload.ChosenByQueue:
+		return "the choice takes those of other queues before those of its own"
+	case workload.ChosenByUse:
+		return "the choice takes those of LocalQueues that have used more first"
+	case workload.ChosenByPriority:
+		return "the choice takes those of lower priority first"
+	case workload.ChosenByAccelerators:
+		return counted(workload.UnitAccelerators)
+	case workload.ChosenByPods:
+		return counted(workload.UnitPods)
+	case workload.ChosenByGangs:
+		return "the choice takes fewer gangs"
+	}
+	return ""
 }
 
 // ids lists a few workloads, and counts the others.
