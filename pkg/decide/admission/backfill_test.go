@@ -193,3 +193,67 @@ func TestBehindAHeadThatWaitsForQuotaTooLong(t *testing.T) {
 		t.Errorf("with quota free the plan is %+v, want both admitted", plan)
 	}
 }
+
+// TestBehindAHeadThatBorrows: a head that asks for more than the nominal quota of its queue is
+// not passed, either, once its patience is over and it could start with all gangs of its queue
+// gone. While others have borrowed what it lacks, that is not so, and its queue goes on.
+func TestBehindAHeadThatBorrows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		others int // GPUs that the other queue uses
+		wait   time.Duration
+		closed bool
+	}{
+		"its queue has all":         {0, 25 * time.Hour, true},
+		"others leave enough":       {7, 25 * time.Hour, true},
+		"others do not":             {8, 25 * time.Hour, false},
+		"before its patience is up": {0, 23 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 8, ""), gpuQueue("b", 8, ""))))
+			for i := range 4 {
+				s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 64, 16))
+			}
+			order := 0
+			enter := func(id, queue string, gpus int, since time.Time) {
+				s.Enqueue(admission.Waiting{Order: int64(order), Since: since, Workload: &workload.Workload{
+					ID: workload.ID(id), Queue: queue, PodSets: []workload.PodSet{setOf("workers", gpus, 0, 1)},
+				}})
+				order++
+			}
+			if c.others > 0 {
+				enter("other", "b", c.others, start)
+			}
+			small := min(9, 16-c.others)
+			for i := range small { // a stream of small ones that borrow
+				enter(fmt.Sprintf("small-%d", i), "a", 1, start)
+			}
+			admission.Decide(s, start)
+			enter("head", "a", 9, start)
+			admission.Decide(s, start)
+			now := start.Add(c.wait)
+			s.Leave("small-0")
+			s.Release("small-0")
+			enter("behind", "a", 1, now)
+			plan := admission.Decide(s, now)
+			if closed := len(plan.Admissions) == 0; closed != c.closed {
+				t.Fatalf("the plan is %+v, and the one behind waits for %+v", plan, s.Reason("behind"))
+			}
+			if !c.closed {
+				return
+			}
+			if why := s.Reason("behind"); why.Kind != workload.ReasonBehindHead {
+				t.Errorf("the one behind waits for %+v", why)
+			}
+			for i := range small - 1 {
+				id := workload.ID(fmt.Sprintf("small-%d", i+1))
+				s.Leave(id)
+				s.Release(id)
+			}
+			if plan := admission.Decide(s, now); len(plan.Admissions) == 0 || plan.Admissions[0].Workload != "head" {
+				t.Errorf("with all of its queue gone the plan is %+v", plan)
+			}
+		})
+	}
+}

@@ -28,7 +28,7 @@ type equivalenceClass struct {
 	cut bool
 	// overQuota has, of each assignment that is not within quota, the charge that
 	// is not.
-	overQuota []quota.Charge
+	overQuota []overQuota
 	// triedPreemption: evictions were considered, so whatever is freed may help.
 	triedPreemption bool
 	// hopelessAt, where evictions were considered, is State.departed at the time if
@@ -48,6 +48,12 @@ type equivalenceClass struct {
 	// compared: the reported reasons of all members have been compared with comparedAs, which
 	// is whether they never fit.
 	compared, comparedAs bool
+}
+
+// overQuota is a charge that is more than quota allows, and all of its assignment.
+type overQuota struct {
+	quota.Charge
+	assigned []quota.Charge
 }
 
 // notHopeless is hopelessAt of a class that evictions may help.

@@ -146,8 +146,8 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 // mayFitQuota reports whether one of the assignments of the class may be within quota
 // now.
 func (c *equivalenceClass) mayFitQuota() bool {
-	return slices.ContainsFunc(c.overQuota, func(over quota.Charge) bool {
-		return c.queue.quota.Fits([]quota.Charge{over})
+	return slices.ContainsFunc(c.overQuota, func(over overQuota) bool {
+		return c.queue.quota.Fits([]quota.Charge{over.Charge})
 	})
 }
 

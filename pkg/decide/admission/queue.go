@@ -105,10 +105,11 @@ func (q *queue) closedToBackfill(now time.Time) bool {
 }
 
 // frees reports whether what the queue frees can be enough for its head: the head never
-// waits in vain, and in one of its flavors it asks for no more than the nominal quota.
+// waits in vain, and in one of its flavors it asks for no more than the nominal quota, or
+// would be within quota with all gangs of the queue gone.
 func (q *queue) frees(head *equivalenceClass) bool {
-	return head.reason.Kind != workload.ReasonNeverFits && slices.ContainsFunc(head.overQuota, func(c quota.Charge) bool {
-		return !q.quota.ExceedsNominal([]quota.Charge{c})
+	return head.reason.Kind != workload.ReasonNeverFits && slices.ContainsFunc(head.overQuota, func(over overQuota) bool {
+		return !q.quota.ExceedsNominal([]quota.Charge{over.Charge}) || q.quota.FitsAlone(over.assigned)
 	})
 }
 

@@ -79,7 +79,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 			return false
 		}
 	} else {
-		w.class.overQuota = append(w.class.overQuota, a.Over.Charge)
+		w.class.overQuota = append(w.class.overQuota, overQuota{a.Over.Charge, a.Charges})
 		if t.over == nil {
 			t.over = a.Over.Reason()
 		}

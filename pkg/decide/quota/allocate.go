@@ -55,6 +55,19 @@ func (t *Tree) shift(n *node, i int, by int64) {
 	}
 }
 
+// FitsAlone reports whether the queue could use the charges with nothing of its own in use,
+// while other queues keep what they use.
+func (q *Queue) FitsAlone(charges []Charge) bool {
+	before := q.tree.Begin()
+	defer q.tree.Rollback(before)
+	for _, c := range charges {
+		if i, declared := q.declares(c.FlavorResource); declared {
+			q.tree.shift(q.node, i, -q.node.usage[i])
+		}
+	}
+	return q.Fits(charges)
+}
+
 // Savepoint is a state of the usage to which Rollback returns.
 type Savepoint int
 
