@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,8 +51,18 @@ func backfill(order string, patience time.Duration) quota.ClusterQueue {
 	}}
 }
 
-// ParsePolicy returns the policy of that name.
+// conservativeTo begins the names of policies that differ in their depth only.
+const conservativeTo = "conservative-"
+
+// ParsePolicy returns the policy of that name, also conservative-N for any depth N that a queue
+// may have.
 func ParsePolicy(name string) (Policy, error) {
+	if number, is := strings.CutPrefix(name, conservativeTo); is {
+		if depth, err := strconv.Atoi(number); err == nil && depth >= 1 && depth <= quota.MaxDepth && strconv.Itoa(depth) == number {
+			return Policy{name, fmt.Sprintf("backfill with reservations for the first %d", depth), conservative(depth)}, nil
+		}
+		return Policy{}, fmt.Errorf("policy %q: want %sN with N from 1 to %d, such as %s10", name, conservativeTo, quota.MaxDepth, conservativeTo)
+	}
 	var names []string
 	for _, policy := range Policies() {
 		if policy.Name == name {

@@ -66,6 +66,8 @@ result shows how many jobs started by their p50 and p90.
 
 Policies:
 ` + policyHelp() + `
+conservative-N is the same as conservative-10 for any N from 1 to 1,000.
+
 With one policy -o json prints an object, with several a list of them.`,
 		Example: `  muster simulate --trace KTH-SP2-1996-2.swf --nodes 100 --policy easy
   muster simulate --trace KTH-SP2-1996-2.swf.gz --policy fcfs,easy,shortest-first -o json

@@ -32,6 +32,8 @@ func TestSimulateRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ log, flags, want string }{
 		"no policy of that name": {good, "--nodes 1 --policy fair", `policy "fair": want one of fcfs, first-fit, easy, easy-sjbf, shortest-first, stretch, conservative-10, conservative`},
+		"no depth":               {good, "--nodes 1 --policy conservative-x", `policy "conservative-x": want conservative-N with N from 1 to 1000, such as conservative-10`},
+		"too deep":               {good, "--nodes 1 --policy conservative-1001", `policy "conservative-1001": want conservative-N with N from 1 to 1000, such as conservative-10`},
 		"empty":                  {"", "--nodes 1", "-: the log has no jobs to simulate: it has none, only 0 header lines; want a line of 18 numbers for each"},
 		"headers only":           {"; MaxNodes: 4\n; Note: x\n", "", "-: the log has no jobs to simulate: it has none, only 2 header lines; want a line of 18 numbers for each"},
 		"no nodes":               {good, "", "- has neither MaxNodes nor MaxProcs; set the number of nodes with --nodes"},
