@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -108,14 +110,35 @@ func playProgram(ctx context.Context, path, url string, since time.Time) (played
 	program := exec.CommandContext(ctx, path, arguments...)
 	program.Env = append(os.Environ(), databaseURLVariable+"="+url)
 	program.Stderr = os.Stderr
-	answer, err := program.Output()
-	if err != nil {
+	answer := &answerOfProgram{}
+	program.Stdout = answer
+	switch err := program.Run(); {
+	case answer.tooLong:
+		return played, fmt.Errorf("replay with %s: its answer has more than %d bytes", path, mostPlayback)
+	case err != nil:
 		return played, fmt.Errorf("replay with %s: %w; it must know replay --play", path, err)
 	}
-	if err := json.Unmarshal(answer, &played); err != nil {
+	if err := json.Unmarshal(answer.Bytes(), &played); err != nil {
 		return played, fmt.Errorf("replay with %s: read its answer: %w", path, err)
 	}
 	return played, nil
+}
+
+// mostPlayback bounds the answer of a program, which has a line for each workload.
+const mostPlayback = 1 << 30
+
+// answerOfProgram takes in what a program prints, up to the bound; then the program fails.
+type answerOfProgram struct {
+	bytes.Buffer
+	tooLong bool
+}
+
+// Write implements io.Writer.
+func (a *answerOfProgram) Write(part []byte) (int, error) {
+	if a.tooLong = a.Len()+len(part) > mostPlayback; a.tooLong {
+		return 0, io.ErrShortWrite
+	}
+	return a.Buffer.Write(part)
 }
 
 func (o *replayOptions) printComparison(cmd *cobra.Command, c comparison) error {
