@@ -1,6 +1,6 @@
 package quota
 
-import "math"
+import "muster.dev/muster/pkg/spec/resource"
 
 // node is a ClusterQueue or a Cohort in its tree. The slices are indexed by
 // Tree.index; usage and quota follow Kueue's resource nodes
@@ -62,12 +62,4 @@ func (n *node) potential(i int) int64 {
 	return most
 }
 
-func add(a, b int64) int64 {
-	switch {
-	case b > 0 && a > math.MaxInt64-b:
-		return math.MaxInt64
-	case b < 0 && a < math.MinInt64-b:
-		return math.MinInt64
-	}
-	return a + b
-}
+func add(a, b int64) int64 { return resource.SaturatingAdd(a, b) }

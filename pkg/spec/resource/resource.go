@@ -38,7 +38,7 @@ type List map[Name]int64
 func (l List) Plus(other List) List {
 	sum := l.Clone()
 	for name, amount := range other {
-		sum[name] = saturatingAdd(sum[name], amount)
+		sum[name] = SaturatingAdd(sum[name], amount)
 	}
 	return sum
 }
@@ -48,7 +48,7 @@ func (l List) Plus(other List) List {
 func (l List) Minus(other List) List {
 	diff := l.Clone()
 	for name, amount := range other {
-		diff[name] = saturatingAdd(diff[name], -amount)
+		diff[name] = SaturatingAdd(diff[name], -amount)
 	}
 	return diff
 }
@@ -132,7 +132,8 @@ func (l List) String() string {
 	return strings.Join(parts, ", ")
 }
 
-func saturatingAdd(a, b int64) int64 {
+// SaturatingAdd is a+b, or the largest or smallest number where that is beyond it.
+func SaturatingAdd(a, b int64) int64 {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:
 		return math.MaxInt64

@@ -29,11 +29,9 @@ type (
 	Left        = kubernetes.Left
 	Quota       = gang.Quota
 
-	Permission        = permission.Keeper
-	PermissionRecord  = permission.Record
-	PermissionCluster = permission.Cluster
-	PermissionClock   = permission.Clock
-	Held              = permission.Held
+	Permission       = permission.Keeper
+	PermissionRecord = permission.Record
+	Held             = permission.Held
 )
 
 // NewPermission returns what keeps the permission of a cluster.

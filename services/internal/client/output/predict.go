@@ -89,19 +89,12 @@ func Predicted(groups []Group) Table {
 	return t
 }
 
-func orNothing(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 func selector(labels map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		parts = append(parts, key+"="+labels[key])
 	}
-	return orNothing(strings.Join(parts, ","))
+	return dash(strings.Join(parts, ","))
 }
 
 func tolerated(tolerations []workload.Toleration) string {
@@ -109,5 +102,5 @@ func tolerated(tolerations []workload.Toleration) string {
 	for _, t := range tolerations {
 		parts = append(parts, setOn(cmp.Or(t.Key, "*"), t.Value, t.Effect))
 	}
-	return orNothing(strings.Join(parts, ","))
+	return dash(strings.Join(parts, ","))
 }
