@@ -42,6 +42,9 @@ func (p *process) act(holds bool) {
 		command := c.read[id]
 		return command != nil && command.State == event.Present && command.Attempt == attempt
 	})
+	if c.lost() {
+		return // no dispatcher acts without the Lease
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.read)) {
 		p.reconcile(ctx, c.read[id])
 	}
@@ -124,6 +127,23 @@ func TestNoGangRunsTwice(t *testing.T) {
 		}
 	}
 	t.Logf("seeds: %d, gangs moved: %d", *seeds, moves)
+	if moves < int(*seeds)/10 {
+		t.Errorf("%d gangs moved in %d seeds: nothing was tested", moves, *seeds)
+	}
+}
+
+// Nor does one when the Lease is deleted that has the permission. What is noted there may be lost
+// with it, so gangs may count as deleted in the end.
+func TestNoGangRunsTwiceWithoutItsLease(t *testing.T) {
+	t.Parallel()
+	moves := 0
+	for seed := range *seeds {
+		w := run(seed, lostLease)
+		if w.broken != "" {
+			t.Fatalf("seed %d: %s", seed, w.broken)
+		}
+		moves += w.moves
+	}
 	if moves < int(*seeds)/10 {
 		t.Errorf("%d gangs moved in %d seeds: nothing was tested", moves, *seeds)
 	}

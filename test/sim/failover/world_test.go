@@ -6,6 +6,7 @@ package failover
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -34,6 +35,9 @@ const (
 	staleReturn bug = "a cluster that comes back removes nothing"
 	// unmarked: objects are created without the mark, and reported as marked.
 	unmarked bug = "objects are created without the mark"
+	// lostLease is no bug: the Lease that has the permission is deleted while its cluster is cut
+	// off, and made again later.
+	lostLease bug = "the Lease is deleted"
 )
 
 const (
@@ -63,6 +67,7 @@ type cluster struct {
 	w         *world
 	name      string
 	cutUntil  time.Duration
+	lostUntil time.Duration // the Lease
 	record    simhooks.PermissionRecord
 	writes    int
 	pods      []*pod // one of each object
@@ -157,12 +162,23 @@ func (c *cluster) take(i int) {
 
 func (c *cluster) cut() bool { return c.w.at < c.cutUntil }
 
+// lost reports whether the Lease is missing.
+func (c *cluster) lost() bool { return c.w.at < c.lostUntil }
+
 // stored is the API server.
 type stored struct{ *cluster }
 
-func (s stored) Permission(context.Context) (simhooks.PermissionRecord, error) { return s.record, nil }
+func (s stored) Permission(context.Context) (simhooks.PermissionRecord, error) {
+	if s.lost() {
+		return simhooks.PermissionRecord{Missing: true}, nil
+	}
+	return s.record, nil
+}
 
 func (s stored) SetPermission(_ context.Context, instead string, r simhooks.PermissionRecord) error {
+	if s.lost() {
+		return errors.New("there is no Lease")
+	}
 	if s.record.Text != instead {
 		return simhooks.ErrPermissionChanged
 	}
@@ -248,6 +264,9 @@ func (w *world) strike() {
 		r := w.random
 		if !c.cut() && r.IntN(400) == 0 && w.at < runs-10*time.Minute {
 			c.cutUntil = w.at + time.Duration(r.Int64N(int64(9*time.Minute)))
+		}
+		if w.bug == lostLease && c.cut() && !c.lost() && r.IntN(60) == 0 {
+			c.lostUntil, c.record = w.at+time.Duration(r.Int64N(int64(6*time.Minute))), simhooks.PermissionRecord{}
 		}
 		i := r.IntN(2)
 		if p, other := c.processes[i], c.processes[1-i]; r.IntN(150) == 0 && w.at >= p.pausedUntil && w.at >= other.pausedUntil {

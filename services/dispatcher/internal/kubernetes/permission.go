@@ -72,7 +72,7 @@ func (p *Permission) Permission(ctx context.Context) (permission.Record, error) 
 	lease, err := p.client.leases.Leases(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return permission.Record{}, nil
+		return permission.Record{Missing: true}, nil
 	case err != nil:
 		return permission.Record{}, fmt.Errorf("read the permission in lease %s/%s: %w", p.namespace, p.name, err)
 	}

@@ -6,16 +6,38 @@ import (
 	"slices"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/metadata/fake"
 	kubetesting "k8s.io/client-go/testing"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/services/dispatcher/internal/permission"
 )
+
+// A Lease that is not there has no permission, and that is another thing than one without any.
+func TestAMissingLeaseIsNoneWithoutAPermission(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		leases []runtime.Object
+		want   permission.Record
+	}{
+		"no lease":                   {want: permission.Record{Missing: true}},
+		"a lease without permission": {leases: []runtime.Object{&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "l"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &Permission{client: &Client{leases: kubefake.NewClientset(c.leases...).CoordinationV1()}, namespace: "n", name: "l"}
+			if got, err := p.Permission(t.Context()); err != nil || got.Missing != c.want.Missing || got.Text != "" {
+				t.Errorf("the permission is %+v, %v, want %+v", got, err, c.want)
+			}
+		})
+	}
+}
 
 // A kind that cannot be listed does not hide the others, and one that the cluster does not know
 // is no trouble.

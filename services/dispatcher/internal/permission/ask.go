@@ -104,9 +104,7 @@ func (k *Keeper) replace(ctx context.Context, stored Record, keep func(workload.
 		return !keep(id, attempt)
 	})
 	next.Overflowed = stored.Overflowed && len(next.Stopped) > 0
-	bounded, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
-	if err := k.cluster.SetPermission(bounded, stored.Text, next); err != nil {
+	if err := k.write(ctx, stored.Text, next); err != nil {
 		return err
 	}
 	k.take(granted)

@@ -41,6 +41,8 @@ type Record struct {
 	Overflowed bool     `json:"overflowed,omitempty"`
 	// Text is how the API server has it; empty for nothing.
 	Text string `json:"-"`
+	// Missing: the API server has not even the object that keeps the record.
+	Missing bool `json:"-"`
 }
 
 // Held is an object or a pod that needs the permission.
@@ -100,6 +102,13 @@ type Keeper struct {
 	byWall  int      // ends by the wall clock alone
 	ending  []string // objects whose deletion has begun and not ended
 	listed  listed
+	// last is what this process last read or stored; unnoted has what it has stopped since then
+	// that could not be noted.
+	last, unnoted Record
+	// missing is when the object was last missing that has the record.
+	missing    time.Duration
+	wasMissing bool
+
 	// looked is when this process last read what is stored.
 	looked    time.Duration
 	hasLooked bool
@@ -133,10 +142,11 @@ func (k *Keeper) Waits() bool {
 	return k.granted.ends > max(k.ends, k.clock.Elapsed())
 }
 
-// Known reports whether the API server has a permission, ended or not.
+// Known reports whether the API server has a permission, ended or not, as far as it answers: it
+// may have one when it does not, or when the object is missing that keeps it.
 func (k *Keeper) Known(ctx context.Context) bool {
-	stored, err := k.cluster.Permission(ctx)
-	return err == nil && stored.Text != ""
+	stored, err := k.read(ctx)
+	return err != nil || stored.Missing || stored.Text != ""
 }
 
 // Stored reports whether the API server had a permission, ended or not, when this process last

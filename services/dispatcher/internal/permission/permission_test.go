@@ -22,11 +22,21 @@ type server struct {
 	held    []Held
 	listing func() // called when they are listed
 	stuck   bool   // no deletion ends
+	missing bool   // the object that has the record
+	fails   error  // of reading it
 }
 
-func (s *server) Permission(context.Context) (Record, error) { return s.record, nil }
+func (s *server) Permission(context.Context) (Record, error) {
+	if s.missing {
+		return Record{Missing: true}, s.fails
+	}
+	return s.record, s.fails
+}
 
 func (s *server) SetPermission(_ context.Context, instead string, r Record) error {
+	if s.missing {
+		return errors.New("not found")
+	}
 	if instead != s.record.Text {
 		return ErrChanged
 	}
@@ -257,5 +267,27 @@ func TestAPermissionIsObeyedFromItsFirstSecond(t *testing.T) {
 	}
 	if look(t, standby); len(s.held) != 0 {
 		t.Error("the object is there when the permission has ended")
+	}
+}
+
+// A process that cannot read whether there is a permission goes on as if there were: it may have
+// to stop something.
+func TestAPermissionThatCannotBeReadMayBeThere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server *server
+		want   bool
+	}{
+		"none is stored":         {&server{}, false},
+		"one is stored":          {&server{record: Record{Text: "{}"}}, true},
+		"its object is missing":  {&server{missing: true}, true},
+		"the API server is away": {&server{fails: errors.New("connection refused")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := New(c.server, &clock{}, lasts).Known(t.Context()); got != c.want {
+				t.Errorf("it may be there: %t, want %t", got, c.want)
+			}
+		})
 	}
 }

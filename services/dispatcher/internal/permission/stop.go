@@ -3,12 +3,10 @@ package permission
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
 // How long requests may take: to read what is stored, and to replace it, which
@@ -46,12 +44,31 @@ func (k *Keeper) read(ctx context.Context) (Record, error) {
 	return k.cluster.Permission(ctx)
 }
 
+// writtenText stands for the text of a record that this process has written and not read yet.
+const writtenText = "written"
+
+// write replaces what is stored.
+func (k *Keeper) write(ctx context.Context, instead string, r Record) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	if err := k.cluster.SetPermission(ctx, instead, r); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last, k.last.Text = r, writtenText
+	return nil
+}
+
 // judge reads what is stored, and whether it has ended.
 func (k *Keeper) judge(ctx context.Context) (Record, bool, error) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	before := k.clock.Elapsed()
 	stored, err := k.read(ctx)
+	if err == nil {
+		stored, err = k.remembered(ctx, stored)
+	}
 	if err != nil {
 		return stored, false, err
 	}
@@ -101,6 +118,9 @@ const (
 	listSeldom = time.Hour
 	// listFailed is how long it takes where there has been none, and listing fails.
 	listFailed = time.Minute
+	// missingLately is how long something may be on its way of a permission that is not known
+	// any more, because its object was missing.
+	missingLately = time.Minute
 )
 
 // listed is what was stored when what needs the permission was listed, and when that is to be
@@ -141,10 +161,11 @@ func (k *Keeper) noteListed(stored Record, left int, failed error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clean, after := left == 0 && failed == nil, time.Duration(0)
+	never := stored.Text == "" && !(k.wasMissing && k.clock.Elapsed()-k.missing < missingLately)
 	switch {
-	case stored.Text == "" && clean: // as in most clusters
+	case never && clean: // as in most clusters
 		after = listSeldom
-	case stored.Text == "" && left == 0:
+	case never && left == 0:
 		after = listFailed
 	case clean:
 		after = listLess
@@ -172,35 +193,12 @@ func (k *Keeper) stop(ctx context.Context, stored Record) (left int, err error) 
 		}
 	}
 	// What is listed here may need a permission that was stored after the record was read.
-	writing, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
-	if err := k.cluster.SetPermission(writing, stored.Text, noted(stored, all)); err != nil {
+	if stored.Missing {
+		k.noteLater(all)
+	} else if err := k.write(ctx, stored.Text, noted(stored, all)); err != nil {
 		return left, err
 	}
 	return left, errors.Join(failed, k.delete(ctx, all))
-}
-
-// noted is what is stored while these are stopped. What was being deleted before is not noted:
-// that was not for the permission.
-func noted(stored Record, all []Held) Record {
-	next := stored
-	next.Stopping, next.Stopped = true, slices.Clone(stored.Stopped)
-	known := map[string]bool{}
-	for _, one := range next.Stopped {
-		known[one] = true
-	}
-	for _, h := range all {
-		one := fmt.Sprintf("%s/%d", h.Workload, h.Attempt)
-		switch {
-		case h.Workload == "" || h.Deleting || known[one]:
-		case len(next.Stopped) >= stoppedMost:
-			next.Overflowed = true
-		default:
-			known[one] = true
-			next.Stopped = append(next.Stopped, one)
-		}
-	}
-	return next
 }
 
 func (k *Keeper) noteStopped() {
@@ -220,11 +218,4 @@ func (k *Keeper) noteEnding(all []Held) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ending = names
-}
-
-// WasStopped reports whether the objects of an attempt were deleted because the permission
-// had ended. When more were than are noted, any of them may have been.
-func (k *Keeper) WasStopped(ctx context.Context, id workload.ID, attempt int) (bool, error) {
-	stored, err := k.cluster.Permission(ctx)
-	return stored.Overflowed || slices.Contains(stored.Stopped, fmt.Sprintf("%s/%d", id, attempt)), err
 }
