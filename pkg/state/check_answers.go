@@ -66,6 +66,9 @@ func (s *State) examine(e *entry, check *workload.Check, a *event.CheckAnswer) (
 	case check.Status == workload.CheckReady && a.Status == workload.CheckPending:
 		return nil, fmt.Sprintf("the check is Ready already; only %s or %s can withdraw that", workload.CheckRetry, workload.CheckRejected)
 	case check.Status == workload.CheckReady && a.Status == workload.CheckReady:
+		if added, conflict := newUpdates(e, a.PodSetUpdates); len(added) > 0 || conflict != "" {
+			return nil, fmt.Sprintf("the check is Ready already; answer %s first to change its podSetUpdates", workload.CheckRetry)
+		}
 		return nil, ""
 	}
 	return newUpdates(e, a.PodSetUpdates)

@@ -193,6 +193,18 @@ func TestTheSameAnswerAgainChangesNothing(t *testing.T) {
 	}
 	c.check("budget", 1, workload.CheckPending)
 	c.wantSaid("budget 1 answered: the check is Ready already; only Retry or Rejected can withdraw that")
+	updates := func(value string) func(*event.CheckAnswer) {
+		return func(a *event.CheckAnswer) {
+			a.PodSetUpdates = []workload.PodSetUpdate{{PodSet: "workers", Labels: map[string]string{"cost-centre": value}, NodeSelector: map[string]string{"pool": "booked"}}}
+		}
+	}
+	c = newChecking(t)
+	c.check("budget", 1, workload.CheckReady, updates("first"))
+	c.said()
+	c.check("budget", 1, workload.CheckReady, updates("first"))
+	c.wantSaid()
+	c.check("budget", 1, workload.CheckReady, updates("second"))
+	c.wantSaid("budget 1 answered: the check is Ready already; answer Retry first to change its podSetUpdates")
 }
 
 func TestACheckThatWantsToBeAskedLater(t *testing.T) {

@@ -114,13 +114,8 @@ func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 func (l *lifecycle) checkShown(e *entry, now time.Time) {
 	p := e.Provisioning
 	held := l.admission.HeldReason(&e.Workload) != nil
-	barredSince := p.Since
-	if since := l.admission.BarredSince(p.Cluster); since.After(barredSince) {
-		barredSince = since
-	}
-	barred := l.admission.Barred(e.ID, p.Cluster) != "" && elapsed(now, barredSince, settleProvisioned)
 	switch {
-	case held || barred:
+	case held || l.barredLong(e, now):
 		l.withdrawRequest(e, now)
 		l.emitChanged(e, now)
 		l.enqueue(e)
@@ -133,8 +128,19 @@ func (l *lifecycle) checkShown(e *entry, now time.Time) {
 	}
 }
 
+// barredLong reports whether a workload could not be admitted in the cluster of its request for
+// long: a cordon of a moment ends none.
+func (l *lifecycle) barredLong(e *entry, now time.Time) bool {
+	since := e.Provisioning.Since
+	if barred := l.admission.BarredSince(e.Provisioning.Cluster); barred.After(since) {
+		since = barred
+	}
+	return elapsed(now, since, settleProvisioned) && l.admission.Barred(e.ID, e.Provisioning.Cluster) != ""
+}
+
 // checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
-// those that the queue does not ask for any more, and those in clusters that have left.
+// those that the queue does not ask for any more, and those in clusters that have left, or that
+// are cordoned or silent for long.
 func (l *lifecycle) checkRequests(now time.Time) {
 	for _, e := range l.askingInOrder() {
 		switch p := e.Provisioning; {
@@ -145,7 +151,8 @@ func (l *lifecycle) checkRequests(now time.Time) {
 			l.enqueue(e)
 		case p.Placeholders():
 			l.checkShown(e, now)
-		case elapsed(now, p.ReadySince, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
+		case !l.admission.BarredSince(p.Cluster).IsZero() && l.barredLong(e, now),
+			elapsed(now, p.ReadySince, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
 			l.enqueue(e)

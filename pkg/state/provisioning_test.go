@@ -331,3 +331,30 @@ func TestQuotaIsFreeDuringTheBackOff(t *testing.T) {
 	a.wantPhase(workload.Queued, workload.ReasonQuota)
 	a.wantSent()
 }
+
+// A request in a cluster that is cordoned ends after five minutes, without a failure, and the
+// gang asks elsewhere.
+func TestARequestInAClusterThatIsCordonedEnds(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t)
+	a.wantSent("provision " + requestOne)
+	a.now = a.now.Add(time.Hour)
+	policy := a.policy
+	policy.ClusterCordons = []quota.ClusterCordon{{Name: "c", Since: a.now, By: "ann"}}
+	a.ApplyConfiguration([]Queue{a.queues["q"]}, policy, a.Version()+1)
+	a.step(settleProvisioned - time.Second)
+	a.wantSent()
+	a.step(time.Second)
+	a.wantSent("forgotten " + requestOne)
+	if p := a.gang().Provisioning; p.Open || p.Failures != 0 {
+		t.Errorf("the gang has the request %+v, want none, and no failure", p)
+	}
+	a.seq++
+	a.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: a.seq}, Node: capacity.Node{
+		Cluster: "d", Name: "n0", Ready: true, Allocatable: resource.List{"cpu": 1, "pods": 10},
+	}}, a.now)
+	a.step(time.Second)
+	if p := a.gang().Provisioning; !hasRequest(a.gang()) || p.Cluster != "d" {
+		t.Errorf("the gang has the request %+v, want one in d", p)
+	}
+}

@@ -76,6 +76,40 @@ func (c *Config) unsupported(q *ClusterQueue) string {
 			return c.missingConfig(&c.AdmissionChecks[i])
 		}
 	}
+	return c.askTwice(q)
+}
+
+// askTwice names two checks of the queue that ask for nodes for the same flavor; empty for none.
+func (c *Config) askTwice(q *ClusterQueue) string {
+	asking := slices.DeleteFunc(q.flavoredChecks(), func(check FlavoredCheck) bool {
+		return !slices.ContainsFunc(c.AdmissionChecks, func(a AdmissionCheck) bool { return a.Name == check.Name && a.ControllerName == ProvisioningController })
+	})
+	for i, a := range asking {
+		for _, b := range asking[i+1:] {
+			if flavors := sharedFlavors(a, b); a.Name != b.Name && flavors != "" {
+				return fmt.Sprintf("AdmissionChecks %q and %q both ask for nodes for %s; Muster makes one request for a gang: leave one of them", a.Name, b.Name, flavors)
+			}
+		}
+	}
+	return ""
+}
+
+// sharedFlavors words the flavors that two checks are for; empty for none. A check without
+// flavors is for all.
+func sharedFlavors(a, b FlavoredCheck) string {
+	switch {
+	case len(a.OnFlavors)+len(b.OnFlavors) == 0:
+		return "all flavors"
+	case len(a.OnFlavors) == 0:
+		return fmt.Sprintf("flavor %q", b.OnFlavors[0])
+	case len(b.OnFlavors) == 0:
+		return fmt.Sprintf("flavor %q", a.OnFlavors[0])
+	}
+	for _, name := range a.OnFlavors {
+		if slices.Contains(b.OnFlavors, name) {
+			return fmt.Sprintf("flavor %q", name)
+		}
+	}
 	return ""
 }
 

@@ -53,3 +53,39 @@ func TestRequestsAreRepeatedAsInKueueByDefault(t *testing.T) {
 		}
 	}
 }
+
+// A gang has one request, so two checks that ask for nodes for one flavor make a queue inactive.
+func TestTwoChecksThatAskForNodesMakeAQueueInactive(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		all  []string
+		on   []quota.FlavoredCheck
+		want string // empty: the queue is active
+	}{
+		"both for all":     {[]string{"one", "two"}, nil, `AdmissionChecks "one" and "two" both ask for nodes for all flavors`},
+		"both for one":     {nil, []quota.FlavoredCheck{{Name: "one", OnFlavors: []string{"a", "b"}}, {Name: "two", OnFlavors: []string{"c", "b"}}}, `for flavor "b"; Muster makes one request for a gang: leave one of them`},
+		"disjoint":         {nil, []quota.FlavoredCheck{{Name: "one", OnFlavors: []string{"a"}}, {Name: "two", OnFlavors: []string{"b"}}}, ""},
+		"one for all":      {nil, []quota.FlavoredCheck{{Name: "one"}, {Name: "two", OnFlavors: []string{"b"}}}, `for flavor "b"`},
+		"the other one":    {nil, []quota.FlavoredCheck{{Name: "one", OnFlavors: []string{"a"}}, {Name: "two"}}, `for flavor "a"`},
+		"one by message":   {[]string{"one", "asked"}, nil, ""},
+		"one and the same": {[]string{"one"}, []quota.FlavoredCheck{{Name: "one", OnFlavors: []string{"a"}}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := quota.Config{
+				ClusterQueues:       []quota.ClusterQueue{{Name: "q", AdmissionChecks: c.all, ChecksStrategy: &quota.ChecksStrategy{AdmissionChecks: c.on}}},
+				AdmissionChecks:     []quota.AdmissionCheck{{Name: "asked", ControllerName: "example.com/budget"}},
+				ProvisioningConfigs: []quota.ProvisioningConfig{{Name: "config", Class: "class"}},
+			}
+			for _, check := range []string{"one", "two"} {
+				config.AdmissionChecks = append(config.AdmissionChecks, quota.AdmissionCheck{
+					Name: check, ControllerName: quota.ProvisioningController,
+					Parameters: &quota.CheckParameters{APIGroup: "kueue.x-k8s.io", Kind: "ProvisioningRequestConfig", Name: "config"},
+				})
+			}
+			if why := config.Inactive()["q"]; !strings.Contains(why, c.want) || (why == "") != (c.want == "") {
+				t.Errorf("the queue is inactive because %q, want %q", why, c.want)
+			}
+		})
+	}
+}
