@@ -50,7 +50,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 	if s.proven() {
 		return best
 	}
-	for ; s.size <= len(a.candidates) && s.floors.below(s.best, s.price, 0, s.size); s.size++ {
+	for ; s.size <= s.floors.gangs[0] && s.floors.below(s.best, s.price, 0, s.size); s.size++ {
 		if s.size > mostVictims || *steps <= 0 { // larger sets may cost less
 			p.cut = p.cut || !s.proven()
 			break
@@ -104,7 +104,7 @@ func (s *victimSearch) extend(from int) {
 	}
 	list := s.candidates.candidates
 	var refused []candidate // by quota, after those chosen
-	for i := from; i+left <= len(list) && *s.steps > 0; i++ {
+	for i := from; s.floors.gangs[i] >= left && *s.steps > 0; i++ {
 		*s.steps -= stepLook
 		if !s.mayImprove(i, left) {
 			return

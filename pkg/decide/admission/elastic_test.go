@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
@@ -163,6 +164,66 @@ func TestShrinkingIsWeighedByWhatIsGivenUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestShrinkingIsTheCheapest tries all that random gangs can give up: no choice loses less.
+func TestShrinkingIsTheCheapest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		s := elastic(t, nil, nil)
+		var surplus, minutes []int
+		var priority []int32
+		sum := 0
+		for i := range rapid.IntRange(1, 4).Draw(r, "gangs") {
+			surplus = append(surplus, rapid.IntRange(1, 4).Draw(r, "surplus"))
+			minutes = append(minutes, rapid.IntRange(1, 9).Draw(r, "minutes"))
+			priority = append(priority, int32(rapid.IntRange(0, 1).Draw(r, "priority")))
+			sum += surplus[i]
+			w := rayCluster(workload.ID(fmt.Sprintf("g%d", i)), priority[i], 1, 1+surplus[i])
+			node := fmt.Sprintf("node-%d", i)
+			s.SetNode(nodeOf(node, 64, int64(1+surplus[i])))
+			s.Start(admission.Started{
+				Workload: w, Order: int64(i), Cluster: "c", Admitted: start.Add(-time.Duration(minutes[i]) * time.Minute),
+				Placements: []workload.Placement{{PodSet: "workers", Node: node, Pods: 1 + surplus[i]}},
+			})
+			s.SetProgress(w.ID, admission.Progress{Running: true})
+		}
+		asks := rapid.IntRange(1, sum).Draw(r, "asks")
+		s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: "new", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", asks, 0, 1)}}})
+		plan := decide(s)
+		gives := make([]int, len(surplus))
+		for _, g := range plan.Shrinks {
+			if g.Reason.Preemption.Cut {
+				r.Fatalf("the search was cut: %+v", g.Reason)
+			}
+			gives[g.Workload[1]-'0'] = g.PodSets[0].Count
+		}
+		// What is lost of priority 1 and of 0, and how many gangs lose it.
+		bill := func(gives []int) (b [3]int) {
+			for i, n := range gives {
+				if n > 0 {
+					b[1-priority[i]] += n * minutes[i]
+					b[2]++
+				}
+			}
+			return b
+		}
+		var try func(gives []int, given int)
+		least := bill(surplus)
+		try = func(gives []int, given int) {
+			if i := len(gives); i < len(surplus) {
+				for n := range surplus[i] + 1 {
+					try(append(slices.Clip(gives), n), given+n)
+				}
+			} else if b := bill(gives); given >= asks && slices.Compare(b[:], least[:]) < 0 {
+				least = b
+			}
+		}
+		try(nil, 0)
+		if got := bill(gives); len(plan.Evictions) > 0 || got != least {
+			r.Fatalf("of surplus %v, run for %v min with priority %v, %d are asked for, and they give %v: %v, want %v", surplus, minutes, priority, asks, gives, got, least)
+		}
+	})
 }
 
 // TestManyShrinkingGangsAreBounded: a thousand gangs each have pods to spare. How many of them

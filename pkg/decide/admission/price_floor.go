@@ -12,6 +12,7 @@ type floors struct {
 	// those of the lowest levels first. The first n of them lose no more than any n.
 	cheapest [][]int32
 	ranks    []int // the smallest share rank from each candidate on
+	gangs    []int // how many gangs there are from each candidate on, of which one may have several parts
 	most     int   // of each of cheapest
 
 	sum []levelRegret // of compare, to save allocations
@@ -19,11 +20,19 @@ type floors struct {
 
 // newFloors prepares bounds for sets of at most that many gangs.
 func newFloors(list []candidate, most int) *floors {
-	f := &floors{list: list, most: most, cheapest: make([][]int32, len(list)+1), ranks: make([]int, len(list)+1)}
+	f := &floors{list: list, most: most, cheapest: make([][]int32, len(list)+1), ranks: make([]int, len(list)+1), gangs: make([]int, len(list)+1)}
 	f.ranks[len(list)] = math.MaxInt
 	for i, c := range slices.Backward(list) {
 		f.ranks[i] = min(f.ranks[i+1], c.shareRank)
-		f.cheapest[i] = f.with(f.cheapest[i+1], int32(i))
+		cheapest := f.cheapest[i+1]
+		if f.gangs[i] = f.gangs[i+1]; i+1 < len(list) && c.Workload.ID == list[i+1].Workload.ID {
+			cheapest = slices.DeleteFunc(slices.Clone(cheapest), func(a int32) bool { // it has one part in a set
+				return list[a].Workload.ID == c.Workload.ID && list[a].regretOf().compare(c.regretOf()) >= 0
+			})
+		} else {
+			f.gangs[i]++
+		}
+		f.cheapest[i] = f.with(cheapest, int32(i))
 	}
 	return f
 }
