@@ -160,6 +160,10 @@ provisioned: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## have
 sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
 	@$(GORUN) ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
 
+.PHONY: sim-failover
+sim-failover: ## play SEEDS=2000 losses of a cluster whose gangs move to another one; checks that no gang runs twice
+	@CGO_ENABLED=0 go test -trimpath ./test/sim/failover -count=1 -timeout=6h -v -args -failovers $(or $(SEEDS),2000)
+
 # LONG runs tests that take long, with the flags that follow it.
 LONG = MUSTER_DEVCLUSTER=$${MUSTER_DEVCLUSTER:-$(CURDIR)/$(BIN)/devcluster} MUSTER_REQUIRE_SERVICES=1 go test -count=1 -timeout=6h -v
 PAGE = $(CURDIR)/docs/reliability.md
