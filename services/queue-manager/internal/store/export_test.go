@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
@@ -44,4 +46,15 @@ func (s *Store) FirstOf(ctx context.Context, led map[state.LocalQueueKey]string,
 // DeleteEstimates deletes estimates as KeepEstimates does.
 func (s *Store) DeleteEstimates(ctx context.Context, epoch int64, keep int) error {
 	return s.transact(ctx, epoch, func(batch *pgx.Batch) { deleteEstimates(batch, keep) })
+}
+
+// PlanOf is how Postgres would find the live workloads of a request.
+func (s *Store) PlanOf(ctx context.Context, r query.WorkloadsRequest) (string, error) {
+	where, args := filter(r, func(condition string) string { return condition })
+	rows, err := s.pool.Query(ctx, `EXPLAIN SELECT id FROM workloads WHERE `+where, args...)
+	if err != nil {
+		return "", err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return strings.Join(lines, "\n"), err
 }

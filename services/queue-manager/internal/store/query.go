@@ -95,6 +95,10 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 			phases[i] = string(phase)
 		}
 		add("phase = ANY($%d)", phases)
+		if !slices.ContainsFunc(r.Phases, func(p workload.Phase) bool { return !holdsPlaces(p) }) {
+			// No index has the phase. A gang has a pod or more, so each of these has a row there.
+			where += " AND id = ANY(ARRAY(SELECT DISTINCT workload FROM reservations))"
+		}
 	}
 	if len(r.Labels) > 0 {
 		var condition string
@@ -104,6 +108,9 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 	args = append(args, r.Limit+1)
 	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
 }
+
+// holdsPlaces reports whether every workload in a phase holds places, as the ledger demands.
+func holdsPlaces(p workload.Phase) bool { return p != workload.Queued && !p.Final() }
 
 // labelled is the condition on the column of labels, with its arguments after others. Each
 // part of it is one that the index on labels knows, or the opposite.

@@ -2,9 +2,12 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
@@ -63,6 +66,49 @@ func TestPagesWithinPlaces(t *testing.T) {
 				t.Errorf("the page is %v, next %d; want %v, more %t", got, answer.Next, c.want, c.more)
 			}
 		})
+	}
+}
+
+// TestThoseThatHoldPlacesAreFoundByThem: where many wait, the workloads that hold places are found
+// without reading those that do not.
+func TestThoseThatHoldPlacesAreFoundByThem(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	held := admitted(1, "held", 1, 1, 1)
+	held.Added[0].Phase = workload.Running
+	l.commit(t, held)
+	waits := admitted(2, "waits", 1, 1, 1)
+	waits.Added[0].Phase, waits.Added[0].Holding, waits.Added[0].Cluster, waits.Reserved = workload.Queued, false, "", nil
+	l.commit(t, waits)
+	db, err := pgx.Connect(t.Context(), l.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(t.Context())
+	if _, err := db.Exec(t.Context(), fmt.Sprintf(`BEGIN; SELECT assert_leader(%d);
+		INSERT INTO workloads SELECT (jsonb_populate_record(w, jsonb_build_object('id', md5(i::text)::uuid, 'name', 'w' || i, 'submission', 10 + i))).*
+		FROM workloads w, generate_series(1, 5000) i WHERE phase = 'queued';
+		COMMIT; ANALYZE workloads, reservations`, l.term.Epoch)); err != nil {
+		t.Fatal(err)
+	}
+	for name, request := range map[string]query.WorkloadsRequest{
+		"all": {Phases: []workload.Phase{workload.Admitted, workload.Dispatched, workload.Running, workload.Evicting, workload.Cancelling}}, "running": {Phases: []workload.Phase{workload.Running}},
+		"of a queue": {Queue: "q", Phases: []workload.Phase{workload.Running}}, "of places": {Within: []query.Place{{Queue: "q"}}, Phases: []workload.Phase{workload.Running}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request.Limit = query.MaxPage
+			plan, err := l.PlanOf(t.Context(), request)
+			if err != nil || strings.Contains(plan, "Seq Scan on workloads") || !strings.Contains(plan, "workloads_pkey") {
+				t.Errorf("%v, the plan reads those that wait: %s", err, plan)
+			}
+			answer, err := l.Workloads(t.Context(), request)
+			if err != nil || len(answer.Workloads) != 1 || answer.Workloads[0].Name != "held" {
+				t.Errorf("%v, %d workloads: %v", err, len(answer.Workloads), answer.Workloads)
+			}
+		})
+	}
+	if answer, err := l.Workloads(t.Context(), query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued, workload.Running}, Limit: 3}); err != nil || len(answer.Workloads) != 3 {
+		t.Errorf("%v, %d of those that wait or run", err, len(answer.Workloads))
 	}
 }
 
