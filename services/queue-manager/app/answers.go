@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/whatif/estimate"
@@ -40,8 +38,10 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	if err := query.Handle(ctx, nc, query.ManifestSubject, ledger.Manifest); err != nil {
 		return err
 	}
-	if err := query.Handle(ctx, nc, query.QueuesSubject, func(ctx context.Context, _ struct{}) (query.QueuesAnswer, error) {
-		all, err := ledger.Queues(ctx)
+	if err := answerShared(ctx, b, query.QueuesSubject, "the queues", func() (query.QueuesAnswer, error) {
+		bounded, cancel := context.WithTimeout(ctx, queuesTimeout)
+		defer cancel()
+		all, err := ledger.Queues(bounded)
 		estimates.FillQueues(all.Queues)
 		return all, err
 	}); err != nil {
@@ -60,7 +60,9 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	if err := answerReports(ctx, b, ledger, estimates); err != nil {
 		return err
 	}
-	if err := answerStatus(ctx, ledger, b, silence); err != nil {
+	if err := answerShared(ctx, b, query.StatusSubject, "the status", func() (query.StatusAnswer, error) {
+		return status.Of(ctx, ledger, b, silence, time.Now()), nil
+	}); err != nil {
 		return err
 	}
 	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
@@ -102,25 +104,19 @@ func reportUsage(ctx context.Context, ledger *store.Store, r query.UsageRequest)
 	return report, err
 }
 
-// maxStatusCallers bounds the callers that wait for the same collection.
-const maxStatusCallers = 256
+const (
+	// maxSharing bounds the callers that wait for the same answers.
+	maxSharing = 256
+	// queuesTimeout bounds the reading of all queues.
+	queuesTimeout = 10 * time.Second
+)
 
-// answerStatus answers all who ask at once from one collection (see status.Of for silence), because each takes
-// connections of Postgres and requests to NATS.
-func answerStatus(ctx context.Context, ledger *store.Store, b *bus.Bus, silence time.Duration) error {
-	var shared singleflight.Group
-	take := atMost[struct{}](maxStatusCallers, fmt.Sprintf("%d others wait for the status", maxStatusCallers))
-	return query.HandleEach(ctx, b.Conn(), query.StatusSubject, take, func(asked context.Context, _ struct{}) (query.StatusAnswer, error) {
-		collected := shared.DoChan("status", func() (any, error) {
-			return status.Of(ctx, ledger, b, silence, time.Now()), nil // no caller's own context: the others wait, too
-		})
-		select {
-		case <-asked.Done():
-			return query.StatusAnswer{}, asked.Err()
-		case result := <-collected:
-			return result.Val.(query.StatusAnswer), nil
-		}
-	})
+// answerShared answers all who ask at once from one answer, which is made with no caller's own
+// context: the others wait, too.
+func answerShared[Answer any](ctx context.Context, b *bus.Bus, subject, what string, collect func() (Answer, error)) error {
+	one := &shared[Answer]{collect: collect}
+	take := atMost[struct{}](maxSharing, fmt.Sprintf("%d others wait for %s", maxSharing, what))
+	return query.HandleEach(ctx, b.Conn(), subject, take, func(asked context.Context, _ struct{}) (Answer, error) { return one.ask(asked) })
 }
 
 // oneAtATime lets one question in at a time: each takes connections of Postgres, requests to
