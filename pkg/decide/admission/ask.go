@@ -36,7 +36,7 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		if d.state.fleets[cluster].Len() == 0 && !d.state.listed[cluster] {
 			continue
 		}
-		pods, _ := d.lackingPods(w.queue, d.state.fleets[cluster], flavored.w, check)
+		pods := d.lackingBeside(w, cluster, flavored.w, check)
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
 		}
@@ -69,7 +69,7 @@ func (d *decision) askFor(w *Waiting, a quota.Assess, placeholders bool, ask Ask
 		return
 	}
 	d.state.removeFromClass(w)
-	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Placeholders: placeholders}
+	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Pods: ask.Pods, Placeholders: placeholders}
 	d.state.takeQuota(w)
 	d.noteUsage(w.queue, a)
 	d.noteHeld(w)
@@ -94,6 +94,47 @@ func (s *State) HasOtherFlavors(id workload.ID, tried [][]workload.PodSetFlavors
 		}
 	}
 	return false
+}
+
+// mostCounted bounds the requests in a cluster whose pods with places are counted for another.
+const mostCounted = 32
+
+// lackingBeside counts the pods without a place beside those that gangs with requests in the
+// cluster count on: two requests would else count on the same free place, and one of the gangs
+// would find that its nodes are too few.
+func (d *decision) lackingBeside(w *Waiting, cluster string, of *workload.Workload, check *quota.Provisioning) []workload.PodCount {
+	fleet, counted := d.state.fleets[cluster], 0
+	mark := fleet.Begin()
+	defer fleet.Rollback(mark)
+	for _, o := range d.state.asked {
+		if o.Asked.Cluster != cluster || o.Asked.Placeholders || counted == mostCounted {
+			continue
+		}
+		has := &workload.Workload{PodSets: slices.DeleteFunc(d.state.tree.Effective(o.placed(), o.Asked.Flavors), func(set workload.PodSet) bool { return set.Count == 0 })}
+		if len(has.PodSets) == 0 {
+			continue
+		}
+		counted++
+		if verdict, _ := d.solve(w.queue, fleet, has); verdict.Outcome == placement.Fits {
+			fleet.Allocate(has, verdict.Placements)
+		}
+	}
+	lacking, _ := d.lackingPods(w.queue, fleet, of, check)
+	return lacking
+}
+
+// placed are the pods of a workload with a request that nodes are not asked for, and all when
+// the nodes are there.
+func (w *Waiting) placed() []workload.PodSet {
+	sets := slices.Clone(w.Workload.PodSets)
+	for _, p := range w.Asked.Pods {
+		for i := range sets {
+			if sets[i].Name == p.PodSet && !w.Asked.Ready {
+				sets[i].Count = max(sets[i].Count-p.Pods, 0)
+			}
+		}
+	}
+	return sets
 }
 
 // lackingPods counts the pods without a place, of the pod sets that the check asks for. One

@@ -262,3 +262,19 @@ func TestAnEmptyClusterIsAskedLast(t *testing.T) {
 		}
 	}
 }
+
+// Of two gangs that ask, only the first counts on a place that is free.
+func TestTwoGangsDoNotCountOnOneFreePlace(t *testing.T) {
+	t.Parallel()
+	s := askingState(t, askingConfig(100), nodeOf("a", 8, 1))
+	for i := range 2 {
+		enqueue(s, i, "queue", []workload.PodSet{setOf("workers", 2, 1, 1)})
+	}
+	wantPlan(t, decide(s), "ask gang-0 [{workers 1}], ask gang-1 [{workers 2}]")
+	s.Dequeue("gang-0")
+	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 3, 1, 1)})
+	wantPlan(t, decide(s), "ask gang-2 [{workers 2}]")
+	s.SetNode(nodeOf("b", 8, 2)) // of gang-1
+	s.Provisioned("gang-1")
+	wantPlan(t, decide(s), "admit gang-1")
+}

@@ -13,6 +13,7 @@ import (
 type Asked struct {
 	Cluster string                   // of the nodes that are asked for
 	Flavors []workload.PodSetFlavors // by which its quota is held
+	Pods    []workload.PodCount      // for which these are; the others have places on nodes that exist
 	// Ready: the nodes are said to be there, or its pods are shown.
 	Ready bool
 	// Placeholders: it shows itself as pods, for an autoscaler to add nodes.
