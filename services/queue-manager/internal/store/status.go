@@ -25,7 +25,7 @@ const maxHeldListed = 100
 // and the condition of the database itself.
 func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
 	for _, part := range []func(context.Context, *query.StatusAnswer) error{
-		s.serverStatus, s.leaderStatus, s.workloadCounts, s.clusterStatus, s.heldQueues, s.refusedRows,
+		s.serverStatus, s.leaderStatus, s.workloadStatus, s.heldQueues, s.refusedRows,
 	} {
 		if err := part(ctx, answer); err != nil {
 			return fmt.Errorf("read the status of the database: %w", err)
@@ -69,40 +69,58 @@ func (s *Store) leaderStatus(ctx context.Context, answer *query.StatusAnswer) er
 	return err
 }
 
-func (s *Store) workloadCounts(ctx context.Context, answer *query.StatusAnswer) error {
-	rows, err := s.pool.Query(ctx, `SELECT phase, count(*)::int, count(hold)::int FROM workloads GROUP BY phase`)
+// workloadStatus counts workloads by phase, and lists the clusters that have reported nodes, or
+// where workloads hold places. It reads the workloads once: where many wait that takes longest.
+func (s *Store) workloadStatus(ctx context.Context, answer *query.StatusAnswer) error {
+	clusters := map[string]*query.ClusterStatus{}
+	of := func(name string) *query.ClusterStatus {
+		if clusters[name] == nil {
+			clusters[name] = &query.ClusterStatus{Name: name}
+		}
+		return clusters[name]
+	}
+	rows, err := s.pool.Query(ctx, `SELECT phase, coalesce(cluster, ''), holding, count(*)::int, count(hold)::int, min(admitted_at)
+		FROM workloads GROUP BY 1, 2, 3`)
 	if err != nil {
 		return err
 	}
 	answer.Workloads = map[workload.Phase]int{}
-	var phase string
+	var phase, cluster string
+	var holding bool
 	var count, held int
-	_, err = pgx.ForEachRow(rows, []any{&phase, &count, &held}, func() error {
-		answer.Workloads[workload.Phase(phase)] = count
+	var since *time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&phase, &cluster, &holding, &count, &held, &since}, func() error {
+		answer.Workloads[workload.Phase(phase)] += count
 		answer.HeldWorkloads += held
+		if !holding || cluster == "" {
+			return nil
+		}
+		c := of(cluster)
+		c.Live += count
+		if since != nil && (c.LiveSince.IsZero() || since.Before(c.LiveSince)) {
+			c.LiveSince = *since
+		}
 		return nil
-	})
-	return err
-}
-
-// clusterStatus lists the clusters that have reported nodes, or where workloads hold places.
-func (s *Store) clusterStatus(ctx context.Context, answer *query.StatusAnswer) error {
-	rows, err := s.pool.Query(ctx, `SELECT cluster, sum(nodes)::int, sum(ready)::int, sum(live)::int, min(since) FROM (
-			SELECT cluster, count(*) AS nodes, count(*) FILTER (WHERE observed->>'ready' = 'true') AS ready, 0 AS live, NULL::timestamptz AS since
-			FROM nodes WHERE present GROUP BY cluster
-			UNION ALL SELECT cluster, 0, 0, count(*), min(admitted_at) FROM workloads WHERE holding GROUP BY cluster) parts
-		WHERE cluster <> '' GROUP BY cluster ORDER BY cluster`)
+	}); err != nil {
+		return err
+	}
+	rows, err = s.pool.Query(ctx, `SELECT cluster, count(*)::int, count(*) FILTER (WHERE observed->>'ready' = 'true')::int FROM nodes WHERE present GROUP BY cluster`)
 	if err != nil {
 		return err
 	}
-	answer.Clusters, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c query.ClusterStatus, err error) {
-		var since *time.Time
-		if err = row.Scan(&c.Name, &c.Nodes, &c.ReadyNodes, &c.Live, &since); since != nil {
-			c.LiveSince = *since
-		}
-		return c, err
-	})
-	return err
+	var ready int
+	if _, err := pgx.ForEachRow(rows, []any{&cluster, &count, &ready}, func() error {
+		c := of(cluster)
+		c.Nodes, c.ReadyNodes = count, ready
+		return nil
+	}); err != nil {
+		return err
+	}
+	answer.Clusters = []query.ClusterStatus{}
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		answer.Clusters = append(answer.Clusters, *clusters[name])
+	}
+	return nil
 }
 
 // heldQueues lists what is held in the stored policy.
