@@ -67,6 +67,9 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	s.node("n0", nil) // the watcher is back, and the dispatcher is not
 	s.step(time.Second)
 	s.is(workload.Queued, "")
+	if why := s.gang().Reason.Message; !strings.Contains(why, `cluster "c" is back, and has not yet said that nothing is left there`) {
+		t.Errorf("the gang waits: %s", why)
+	}
 	s.ask(1, 2)
 	s.step(time.Second)
 	s.is(workload.Admitted, "")

@@ -51,10 +51,17 @@ func (s *State) noteSilentClusters(now time.Time) {
 		return
 	}
 	var silent map[string]time.Time
+	var uncleared map[string]bool
 	for _, cluster := range s.admission.Clusters() {
 		last := s.heardSince(Part{cluster, Watcher})
 		// A later dispatcher may be one that never asks.
 		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() && p.session >= s.dispatchers[cluster] {
+			if now.Sub(last) < s.silentAfter {
+				if uncleared == nil {
+					uncleared = map[string]bool{}
+				}
+				uncleared[cluster] = true
+			}
 			last = p.ranOut // until its dispatcher has removed what is there, and asks again
 		} else if now.Sub(last) < s.silentAfter {
 			continue
@@ -65,6 +72,7 @@ func (s *State) noteSilentClusters(now time.Time) {
 		silent[cluster] = last
 	}
 	s.admission.SetSilent(silent)
+	s.admission.SetUncleared(uncleared)
 }
 
 // Silence is how long a part has been silent whose reports are wanted.

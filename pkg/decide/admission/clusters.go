@@ -30,6 +30,16 @@ func (s *State) SetSilent(since map[string]time.Time) {
 	s.events.clustersChanged = true
 }
 
+// SetUncleared says which of the silent clusters report again, but have not yet said that nothing
+// is left there of what was started elsewhere meanwhile.
+func (s *State) SetUncleared(clusters map[string]bool) {
+	if maps.Equal(s.uncleared, clusters) {
+		return
+	}
+	s.uncleared = maps.Clone(clusters)
+	s.events.clustersChanged = true
+}
+
 // Clusters lists the clusters that have reported, by name.
 func (s *State) Clusters() []string { return slices.Clone(s.clusters) }
 
@@ -53,6 +63,9 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	}
 	if cordon := s.tree.Cordon(cluster); cordon != nil {
 		return cordon.Message()
+	}
+	if s.uncleared[cluster] {
+		return fmt.Sprintf("cluster %q is back, and has not yet said that nothing is left there", cluster)
 	}
 	if since := s.silent[cluster]; !since.IsZero() {
 		return fmt.Sprintf("cluster %q has not reported since %s", cluster, since.UTC().Format(time.RFC3339))

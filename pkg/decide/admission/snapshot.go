@@ -25,6 +25,7 @@ type Snapshot struct {
 	waiting    []Waiting
 	evictedFor map[workload.ID]map[workload.ID]bool
 	silent     map[string]time.Time
+	uncleared  map[string]bool
 	served     map[string]servedKinds
 	decidedAt  time.Time
 	complete   bool
@@ -78,6 +79,7 @@ func (s *Snapshot) State() (*State, error) {
 		state.evictedFor[preemptor] = maps.Clone(victims)
 	}
 	state.SetSilent(s.silent)
+	state.SetUncleared(s.uncleared)
 	for _, w := range s.waiting {
 		if state.started[w.Workload.ID] != nil && !w.Grows {
 			continue // it started while the snapshot was taken

@@ -17,6 +17,7 @@ import (
 type State struct {
 	fleets       map[string]*placement.Fleet // by cluster
 	clusters     []string                    // sorted
+	uncleared    map[string]bool             // the silent ones that report again, and may have something left; never changed in place
 	silent       map[string]time.Time        // since when clusters do not report; never changed in place
 	served       map[string]servedKinds      // by cluster; unknown of others; never changed in place
 	listed       map[string]bool             // clusters that have listed their nodes; never changed in place

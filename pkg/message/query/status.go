@@ -94,6 +94,7 @@ const (
 	ClusterCordoned = "cordoned"
 	ClusterEmpty    = "no nodes" // it has reported none
 	ClusterSilent   = "silent"   // its capacity-watcher has not reported for long
+	ClusterUnknown  = "unknown"  // when it reported last is not known
 	ClusterReady    = "ready"
 )
 
@@ -113,7 +114,9 @@ func (c ClusterStatus) StateAt(now time.Time, silence time.Duration) string {
 		return ClusterCordoned
 	case c.Nodes == 0:
 		return ClusterEmpty
-	case c.Silent == "" && now.Sub(c.WatcherHeard) >= silence:
+	case c.Silent != "" && c.WatcherHeard.IsZero():
+		return ClusterUnknown
+	case now.Sub(c.WatcherHeard) >= silence:
 		return ClusterSilent
 	}
 	return ClusterReady
