@@ -11,6 +11,16 @@ import (
 // lookAgain is how often a subscription that is not done looks what it still misses.
 const lookAgain = time.Second
 
+// infoWithin bounds the question what a consumer has. An ordered consumer delivers nothing, and
+// cannot be stopped, while it waits for the answer.
+const infoWithin = 5 * time.Second
+
+func infoOf(ctx context.Context, consumer jetstream.Consumer) (*jetstream.ConsumerInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, infoWithin)
+	defer cancel()
+	return consumer.Info(ctx)
+}
+
 // catchUp counts what is missing of the values that existed when a subscription
 // began. A reconnection restarts it: the stream may have other values then. Values
 // that expire, or are purged, before they are delivered never come: each message says
@@ -19,6 +29,7 @@ type catchUp struct {
 	mu       sync.Mutex
 	consumer jetstream.Consumer
 	missing  uint64
+	taken    int // messages that are being handled
 	reached  bool
 	done     chan struct{}
 	// of is the consumer on the server from which the last message came, and number that
@@ -36,11 +47,18 @@ func (c *catchUp) begin(consumer jetstream.Consumer, missing uint64) {
 	c.check()
 }
 
+// take notes that a message is being handled.
+func (c *catchUp) take() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken++
+}
+
 // advance counts a message that was handled.
 func (c *catchUp) advance(msg jetstream.Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reached {
+	if c.taken--; c.reached {
 		return
 	}
 	c.missing--
@@ -74,7 +92,7 @@ func (c *catchUp) look(ctx context.Context) {
 		c.mu.Lock()
 		consumer := c.consumer
 		c.mu.Unlock()
-		if info, err := consumer.Info(ctx); err == nil { // without an answer it asks again
+		if info, err := infoOf(ctx, consumer); err == nil { // without an answer it asks again
 			c.learn(consumer, info)
 		}
 	}
@@ -86,7 +104,7 @@ func (c *catchUp) learn(consumer jetstream.Consumer, info *jetstream.ConsumerInf
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	handled := info.Delivered.Consumer == 0 || info.Name == c.of && c.number >= info.Delivered.Consumer
-	if consumer == c.consumer && info.NumPending == 0 && handled {
+	if consumer == c.consumer && info.NumPending == 0 && handled && c.taken == 0 {
 		c.missing = 0
 		c.check()
 	}

@@ -60,7 +60,7 @@ func (b *Bus) follow(ctx context.Context, stream string, config jetstream.Ordere
 		if err != nil {
 			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
 		}
-		info, err := consumer.Info(ctx)
+		info, err := infoOf(ctx, consumer)
 		if err != nil {
 			return nil, fmt.Errorf("follow %v of stream %s: %w", filters, stream, err)
 		}
@@ -75,6 +75,7 @@ func (b *Bus) follow(ctx context.Context, stream string, config jetstream.Ordere
 	go func() {
 		defer close(out)
 		handle := func(msg jetstream.Msg) {
+			progress.take()
 			select {
 			case out <- newDelivery(msg, false):
 			case <-ctx.Done():

@@ -80,6 +80,7 @@ func (l *lifecycle) gaveNothingUp(e *entry, now time.Time) *workload.Reason {
 		"it did not give up pods above its minimum within %s, which another workload waits for", giveUpMost)}
 	if e.giveUpFor != nil && e.giveUpFor.Preemption != nil {
 		cause := *e.giveUpFor.Preemption
+		cause.Choice, cause.Cut = nil, false // these were of the part
 		why.Preemption, why.Foreign = &cause, e.giveUpFor.Foreign
 	}
 	l.addCost(e, why, now)

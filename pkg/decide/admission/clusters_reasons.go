@@ -50,7 +50,10 @@ func (s *State) barredText(w *Waiting) string {
 	if foreign > 0 && own == 0 {
 		why = append(why, fmt.Sprintf("no cluster with nodes takes gangs of ClusterQueue %q", w.queue.name))
 	}
-	if more > 0 {
+	switch {
+	case more == 1:
+		why = append(why, "1 more cluster does not take it")
+	case more > 1:
 		why = append(why, fmt.Sprintf("%d more clusters do not take it", more))
 	}
 	return strings.Join(why, "; ")

@@ -88,6 +88,9 @@ func (p *preemption) spareWhole(v *victims) {
 	slices.SortStableFunc(dearest, func(i, j int) int { return v.list[j].regret.compare(v.list[i].regret) })
 	for _, i := range dearest {
 		g := v.list[i].Started
+		if v.list[i].evictedBefore { // an exchange is of whole gangs
+			continue
+		}
 		if g.whole == nil {
 			if part := p.d.state.surplus(g); part == nil || !p.tryPart(v, i, part) {
 				continue

@@ -27,6 +27,7 @@ type Snapshot struct {
 	silent     map[string]time.Time
 	uncleared  map[string]bool
 	served     map[string]servedKinds
+	listed     map[string]bool
 	decidedAt  time.Time
 	complete   bool
 	namespaces *namespaces
@@ -78,6 +79,9 @@ func (s *Snapshot) State() (*State, error) {
 	for preemptor, victims := range s.evictedFor {
 		state.evictedFor[preemptor] = maps.Clone(victims)
 	}
+	for _, cluster := range slices.Sorted(maps.Keys(s.listed)) {
+		state.SetCluster(cluster)
+	}
 	state.SetSilent(s.silent)
 	state.SetUncleared(s.uncleared)
 	for _, w := range s.waiting {
@@ -88,7 +92,13 @@ func (s *Snapshot) State() (*State, error) {
 		w.Workload = &same
 		state.Enqueue(w)
 	}
-	Decide(state, s.decidedAt)
+	for _, taken := range Decide(state, s.decidedAt).Withdrawals { // they wait as before
+		i := slices.IndexFunc(s.waiting, func(w Waiting) bool { return w.Workload.ID == taken.Workload })
+		w := s.waiting[i]
+		same := *w.Workload
+		w.Workload, w.Asked, w.Ready = &same, nil, nil
+		state.Enqueue(w)
+	}
 	return state, nil
 }
 

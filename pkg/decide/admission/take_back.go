@@ -23,9 +23,10 @@ type takenFrom struct {
 func (d *decision) takeBack(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) bool {
 	q := w.queue.quota
 	if a.Mode != quota.Preempting || w.Grows || q.Preemption == nil || len(d.state.asked) == 0 ||
-		!w.mayPreemptFor(q.Lacking(a.Charges), d.state.fair()) {
+		!w.mayPreemptFor(q.Lacking(a.Charges), d.state.fair()) || !d.maySearch(w) {
 		return false
 	}
+	d.spend(w.queue, stepsPerCandidate*len(d.state.asked))
 	from := d.takeFrom(w, a, true)
 	if from == nil {
 		from = d.takeFrom(w, a, false)
@@ -51,6 +52,7 @@ func (d *decision) takeBack(w *Waiting, a quota.Assess, flavored *flavoredSignat
 // not borrow.
 func (d *decision) takeFrom(w *Waiting, a quota.Assess, others bool) (from []takenFrom) {
 	q := w.queue.quota
+	enough := func() bool { return q.Fits(a.Charges) && !(others && q.Borrows(a.Charges)) }
 	for _, o := range slices.Backward(slices.Clone(d.state.asked)) {
 		of := q.Lacking(a.Charges)
 		if len(of) == 0 {
@@ -70,12 +72,25 @@ func (d *decision) takeFrom(w *Waiting, a quota.Assess, others bool) (from []tak
 		}
 		d.state.giveBackQuota(o)
 		from = append(from, takenFrom{o, policy})
-		if q.Fits(a.Charges) && !(others && q.Borrows(a.Charges)) {
-			return from
+		if enough() {
+			return d.neededOf(from, enough)
 		}
 	}
 	d.giveAgain(from)
 	return nil
+}
+
+// neededOf gives their quota back to those that are not needed, those first whose quota was
+// taken last. The very last is needed.
+func (d *decision) neededOf(from []takenFrom, enough func() bool) []takenFrom {
+	for i := len(from) - 2; i >= 0; i-- {
+		if d.state.takeQuota(from[i].Waiting); enough() {
+			from = slices.Delete(from, i, i+1)
+		} else {
+			d.state.giveBackQuota(from[i].Waiting)
+		}
+	}
+	return from
 }
 
 // giveAgain reverts takeFrom.

@@ -48,6 +48,7 @@ func TestQuotaOfAGangThatAsksIsTakenBackByPriority(t *testing.T) {
 	}{
 		"of a higher priority":                {lower, 9, 3, "ask gang-3 [{workers 3}]; gang-2, gang-1"},
 		"the last suffices":                   {lower, 9, 1, "ask gang-3 [{workers 1}]; gang-2"},
+		"those that are not needed keep it":   {lower, 9, 2, "ask gang-3 [{workers 2}]; gang-1"},
 		"more than all":                       {lower, 9, 4, "; "},
 		"of equal priority":                   {lower, 0, 3, "; "},
 		"newer equal, but it is newer itself": {quota.Preemption{WithinClusterQueue: quota.LowerOrNewerEqualPriority}, 0, 3, "; "},

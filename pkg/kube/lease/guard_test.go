@@ -9,9 +9,11 @@ import (
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"muster.dev/muster/pkg/kube/lease"
 )
@@ -90,11 +92,52 @@ func TestALeaseIsNotReleasedDuringTheWork(t *testing.T) {
 			failing.Store(true)
 			<-leading.Done()
 			acting.Store(false)
+			failing.Store(false)
 			cancel()
 			return leading.Err()
 		})
 		if !errors.Is(err, context.Canceled) || released.Load() {
 			t.Errorf("Run returned %v; the Lease was released during the work: %t", err, released.Load())
+		}
+		if holder := holderOf(t, client); holder != "" {
+			t.Errorf("behind the work the Lease is that of %q, want it released", holder)
+		}
+	})
+}
+
+func holderOf(t *testing.T, client *fake.Clientset) string {
+	t.Helper()
+	held, err := client.CoordinationV1().Leases("muster-system").Get(context.Background(), "l", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ptr.Deref(held.Spec.HolderIdentity, "")
+}
+
+// TestTheLeaseOfAnotherIsNotReleased: a process whose work ends has not read yet that another
+// one has the Lease.
+func TestTheLeaseOfAnotherIsNotReleased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := options(client)
+		o.Duration = time.Minute
+		err := lease.Run(ctx, o, func(acting context.Context, _ int64) error {
+			held, err := client.CoordinationV1().Leases("muster-system").Get(acting, "l", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			held.Spec.HolderIdentity = ptr.To("another")
+			if err := client.Tracker().Update(coordination.SchemeGroupVersion.WithResource("leases"), held, "muster-system"); err != nil {
+				return err
+			}
+			cancel()
+			return acting.Err()
+		})
+		if holder := holderOf(t, client); !errors.Is(err, context.Canceled) || holder != "another" {
+			t.Errorf("Run returned %v, and the Lease is that of %q", err, holder)
 		}
 	})
 }

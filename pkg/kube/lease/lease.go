@@ -29,6 +29,7 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
 
 	"muster.dev/muster/pkg/service/pause"
 )
@@ -164,9 +165,33 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 	elector.Run(electing)
 	select {
 	case <-acting:
-		return <-finished
+		err := <-finished
+		if confirmed.refused.Load() {
+			release(o, confirmed)
+		}
+		return err
 	default:
 		return ctx.Err()
+	}
+}
+
+// releaseWithin bounds the release of a lease that the election has given up before its work
+// had ended.
+const releaseWithin = 5 * time.Second
+
+// release gives the Lease up if this term still has it, so that no process waits for its end.
+func release(o Options, confirmed *witness) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
+	defer cancel()
+	leases := confirmed.Leases(o.Namespace)
+	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
+	if err == nil {
+		lease = lease.DeepCopy()
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(string), ptr.To[int32](1)
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		o.Logger.Info("lease is not released; it expires", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
 	}
 }
 

@@ -35,12 +35,35 @@ type witness struct {
 	// of package time and by one that goes on while the machine is suspended.
 	sent     time.Time
 	sentBoot time.Duration
-	// ended: the work of the term has ended, so the Lease may be released.
-	ended atomic.Bool
+	holder   string // of the Lease as the API server has shown it last
+	// ended: the work of the term has ended, so the Lease may be released. refused: the
+	// election wanted to release it before.
+	ended, refused atomic.Bool
 }
 
-// errActing refuses the release of a Lease while the work of its term goes on.
-var errActing = errors.New("the work of the term has not ended: the lease is left to expire")
+// errKept refuses the release of a Lease while the work of its term goes on, and of one that
+// another process has by now.
+var errKept = errors.New("the work of the term goes on, or another process has the lease: it is not released")
+
+// note keeps who has the Lease.
+func (w *witness) note(lease *coordination.Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holder = ""; lease.Spec.HolderIdentity != nil {
+		w.holder = *lease.Spec.HolderIdentity
+	}
+}
+
+// mayRelease reports whether the Lease may be given up.
+func (w *witness) mayRelease() bool {
+	if !w.ended.Load() {
+		w.refused.Store(true)
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.holder == w.identity
+}
 
 // request is what a witness notes before it sends one.
 type request struct {
@@ -77,20 +100,23 @@ func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o meta
 	sent := newRequest()
 	made, err := l.LeaseInterface.Create(ctx, lease, o)
 	if err == nil {
+		l.witness.note(made)
 		l.witness.confirm(made, sent)
 	}
 	return made, err
 }
 
 // Update implements coordinationv1.LeaseInterface. The election releases the Lease also when it
-// could not renew it, before it tells anybody: then it has to expire.
+// could not renew it, before it says so, and when it has not seen yet that another process has
+// the Lease.
 func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
-	if holder := lease.Spec.HolderIdentity; (holder == nil || *holder == "") && !l.witness.ended.Load() {
-		return nil, errActing
+	if holder := lease.Spec.HolderIdentity; (holder == nil || *holder == "") && !l.witness.mayRelease() {
+		return nil, errKept
 	}
 	sent := newRequest()
 	updated, err := l.LeaseInterface.Update(ctx, lease, o)
 	if err == nil {
+		l.witness.note(updated)
 		l.witness.confirm(updated, sent)
 	}
 	return updated, err
@@ -99,10 +125,14 @@ func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o meta
 // Get implements coordinationv1.LeaseInterface.
 func (l witnessed) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordination.Lease, error) {
 	lease, err := l.LeaseInterface.Get(ctx, name, o)
-	if err == nil && l.witness.older(lease) {
+	if err != nil {
+		return lease, err
+	}
+	l.witness.note(lease)
+	if l.witness.older(lease) {
 		l.witness.end(errOlder)
 	}
-	return lease, err
+	return lease, nil
 }
 
 // ours returns the renewal time if the holder of this term has the Lease, else nil.

@@ -194,6 +194,9 @@ func (k *Keeper) stop(ctx context.Context, stored Record) (left int, err error) 
 	}
 	// What is listed here may need a permission that was stored after the record was read.
 	if stored.Missing {
+		if now, err := k.read(ctx); err != nil || !now.Missing {
+			return left, errors.Join(err, ErrChanged)
+		}
 		k.noteLater(all)
 	} else if err := k.write(ctx, stored.Text, noted(stored, all)); err != nil {
 		return left, err

@@ -54,11 +54,13 @@ func withStopped(r Record, stopped []string) Record {
 // object is missing. Where it is there again this notes what was stopped meanwhile, and what
 // was noted before.
 func (k *Keeper) remembered(ctx context.Context, read Record) (Record, error) {
+	if read.Missing {
+		k.noteMissing()
+	}
 	k.mu.Lock()
 	last, unnoted := k.last, k.unnoted
 	k.mu.Unlock()
 	if read.Missing {
-		k.noteMissing()
 		last.Missing = true
 		return last, nil
 	}
@@ -87,11 +89,14 @@ func (k *Keeper) remembered(ctx context.Context, read Record) (Record, error) {
 	return read, nil
 }
 
+// noteMissing keeps what was noted: another process may make the object again without it.
 func (k *Keeper) noteMissing() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.missing = k.clock.Elapsed()
 	k.wasMissing = true
+	k.unnoted = withStopped(k.unnoted, k.last.Stopped)
+	k.unnoted.Overflowed = k.unnoted.Overflowed || k.last.Overflowed
 }
 
 // noteLater keeps what is stopped while the object is missing that would have it.

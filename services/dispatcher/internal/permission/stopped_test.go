@@ -49,10 +49,7 @@ func TestWithoutItsLeaseAPermissionEndsAllTheSame(t *testing.T) {
 			}
 			s.missing, s.record = false, again
 			look(t, k)
-			want := append(slices.Clone(again.Stopped), "w/2")
-			if again.Text == "" {
-				want = []string{"before/1", "w/2"}
-			}
+			want := append(slices.Clone(again.Stopped), "before/1", "w/2")
 			if !slices.Equal(s.record.Stopped, want) || !s.record.Stopping {
 				t.Errorf("noted is %+v, want %q, stopping", s.record, want)
 			}
