@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/ptr"
 
 	"muster.dev/muster/pkg/kube/lease"
 )
@@ -111,7 +110,10 @@ func holderOf(t *testing.T, client *fake.Clientset) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ptr.Deref(held.Spec.HolderIdentity, "")
+	if held.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *held.Spec.HolderIdentity
 }
 
 // TestTheLeaseOfAnotherIsNotReleased: a process whose work ends has not read yet that another
@@ -129,7 +131,7 @@ func TestTheLeaseOfAnotherIsNotReleased(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			held.Spec.HolderIdentity = ptr.To("another")
+			held.Spec.HolderIdentity = new("another")
 			if err := client.Tracker().Update(coordination.SchemeGroupVersion.WithResource("leases"), held, "muster-system"); err != nil {
 				return err
 			}

@@ -29,7 +29,6 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/utils/ptr"
 
 	"muster.dev/muster/pkg/service/pause"
 )
@@ -187,7 +186,7 @@ func release(o Options, confirmed *witness) {
 	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
 	if err == nil {
 		lease = lease.DeepCopy()
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(string), ptr.To[int32](1)
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(string), new(int32(1))
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 	}
 	if err != nil {
