@@ -201,13 +201,13 @@ func TestAppliedObjectsAreRefusedAsAWhole(t *testing.T) {
 
 	// The objects of another origin stay; and when no workload is left in the queue
 	// it can go.
-	if _, err := w.queries.Configure(w.ctx, "east", query.ConfigureRequest{Apply: manifests(t, oneQueue)}); err == nil || !strings.Contains(err.Error(), "is of those that were applied with `muster apply` already") {
+	if _, err := w.queries.Configure(w.ctx, "east", query.ConfigureRequest{Apply: manifests(t, oneQueue)}); err == nil || !strings.Contains(err.Error(), "belongs to the objects applied with `muster apply` already") {
 		t.Errorf("taken over: %v", err)
 	}
 	if _, err := w.queries.Configure(w.ctx, "east", query.ConfigureRequest{Apply: manifests(t, flavor)}); err != nil {
 		t.Error(err)
 	}
-	w.refused(query.ConfigureRequest{Delete: []kueue.Key{{Kind: "ResourceFlavor", Name: "other"}}}, `is of cluster "east": delete it there`)
+	w.refused(query.ConfigureRequest{Delete: []kueue.Key{{Kind: "ResourceFlavor", Name: "other"}}}, `belongs to cluster "east"; delete it there`)
 	w.cancel("user-queue", lives)
 	w.command(lives, event.Absent, 1)
 	w.status(event.GangStatus{Workload: lives, Attempt: 1, Created: true, Gone: true, Released: true})

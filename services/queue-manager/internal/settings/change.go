@@ -102,7 +102,7 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 	case kueue.Keys(f.Policy)[object.Key]:
 		return fmt.Errorf("%s: the queues file of queue-manager has it and takes precedence over applied objects: change it there", object.Key)
 	case there && present.Origin != origin:
-		return fmt.Errorf("%s: is managed by %s already; change or delete it there first", object.Key, originName(present.Origin))
+		return fmt.Errorf("%s: belongs to %s already; change or delete it there first", object.Key, originName(present.Origin))
 	case left != nil:
 		return left
 	case there && bytes.Equal(present.Manifest, object.Manifest):
@@ -121,7 +121,7 @@ func (f File) apply(p *Plan, object kueue.Object, origin string) error {
 
 func originName(origin string) string {
 	if origin == "" {
-		return "those that were applied with `muster apply`"
+		return "the objects applied with `muster apply`"
 	}
 	return fmt.Sprintf("cluster %q", origin)
 }
@@ -136,7 +136,7 @@ func (f File) remove(p *Plan, key kueue.Key, origin string, applied map[kueue.Ke
 	case !there:
 		outcome = query.NotThere
 	case present.Origin != origin:
-		return fmt.Errorf("%s: is of %s: delete it there", key, originName(present.Origin))
+		return fmt.Errorf("%s: belongs to %s; delete it there", key, originName(present.Origin))
 	case left != nil:
 		return left
 	default:
