@@ -50,6 +50,14 @@ func (d *decision) mustSpare(w *Waiting) bool {
 	})
 }
 
+// getsNodesLater reports whether a reservation of nodes for the workload is still to begin.
+func (d *decision) getsNodesLater(w *Waiting) bool {
+	all := d.state.tree.Reservations()
+	return slices.ContainsFunc(all, func(r quota.Reservation) bool {
+		return d.now.Before(r.From) && r.For(w.queue.name, w.Workload)
+	})
+}
+
 // spare closes, within a what-if on a cluster, the nodes that the workload must leave to
 // others if it starts at that time. It returns the reservations that keep any from it.
 func (d *decision) spare(w *Waiting, cluster string, at time.Time) []*quota.Reservation {

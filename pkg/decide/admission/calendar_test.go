@@ -280,3 +280,33 @@ func TestAHoldOfABudgetEndsWithItsPeriod(t *testing.T) {
 		t.Errorf("after another change the plan is %+v", plan)
 	}
 }
+
+// A gang that leaves reserved nodes to others has gangs evicted for it once the reservation has
+// ended.
+func TestGangsAreEvictedWhenAReservationHasEnded(t *testing.T) {
+	t.Parallel()
+	reserved := maintenance(start.Add(10*time.Minute), start.Add(20*time.Minute), "one")
+	s := admission.NewState(treeOf(t, quota.Config{
+		ClusterQueues: []quota.ClusterQueue{{Name: "queue", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}},
+		Reservations:  []quota.Reservation{reserved},
+	}))
+	s.SetNode(nodeOf("one", 8, 1))
+	gang := func(i int, priority int32, run time.Duration) {
+		s.Enqueue(admission.Waiting{Order: int64(i), RunTime: run, Since: start, Workload: &workload.Workload{
+			ID: workload.ID(fmt.Sprintf("gang-%d", i)), Queue: "queue", Priority: priority, PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)},
+		}})
+	}
+	gang(0, 0, 5*time.Minute)
+	if plan := admission.Decide(s, start); len(plan.Admissions) != 1 {
+		t.Fatalf("the plan is %+v, want a gang that ends before", plan)
+	}
+	gang(1, 9, 0)
+	for _, c := range []struct{ at, next time.Time }{{start.Add(time.Minute), reserved.From}, {reserved.From, reserved.Until}} {
+		if plan := admission.Decide(s, c.at); len(plan.Evictions) > 0 || !plan.NextAt.Equal(c.next) {
+			t.Fatalf("the plan is %+v, want nothing until %s", plan, c.next)
+		}
+	}
+	if plan := admission.Decide(s, reserved.Until); len(plan.Evictions) != 1 {
+		t.Errorf("the plan is %+v, want the eviction of gang-0", plan)
+	}
+}

@@ -34,7 +34,8 @@ import (
 //	a gang gets another priority      classes that may evict it         it is a new candidate
 //	any of these but the base of      all reservations, and classes     the head may start
 //	shares, or NextAt                 that one keeps back, or one       sooner, or elsewhere
-//	                                  of nodes
+//	                                  of nodes (or that one of nodes
+//	                                  is for, until it begins)
 //
 //	within a decision:
 //	a gang took nodes of a            that reservation                  its head lost places

@@ -32,10 +32,8 @@ func (d *decision) nextAt() time.Time {
 	}
 	for i := range d.state.tree.Reservations() {
 		r := &d.state.tree.Reservations()[i]
+		note(r.From) // those that it is for come before every head then, and it may evict others
 		note(r.Until)
-		if r.Evict {
-			note(r.From)
-		}
 	}
 	for _, r := range d.state.reservations {
 		if !r.start.IsZero() {

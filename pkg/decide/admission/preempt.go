@@ -87,6 +87,9 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 	if policy == nil || w.Grows && w.Workload.Interdependent() {
 		return nil, nil
 	}
+	if d.mustSpare(w) || d.getsNodesLater(w) { // until the reservation ends, or begins
+		w.class.sparing = true
+	}
 	if !d.maySearch(w) {
 		return nil, nil
 	}
