@@ -117,7 +117,7 @@ func TestRunAgain(t *testing.T) {
 		"a failed test, once for all of its cases": {failed, "r TestF\n"},
 		"no failed test":  {`{"Action":"pass","Package":"p","Test":"TestA"}`, ""},
 		"three":           {strings.NewReplacer("TestF", "TestG").Replace(failed) + failed + strings.ReplaceAll(failed, "TestF", "TestH"), "r TestG\nr TestF\nr TestH\n"},
-		"seven":           {strings.Repeat(failed, 7), ""},
+		"thirteen":        {strings.Repeat(failed, 13), ""},
 		"a data race":     {`{"Action":"output","Package":"r","Test":"TestF","Output":"WARNING: DATA RACE\n"}` + "\n" + failed, ""},
 		"a panic":         {`{"Action":"output","Package":"r","Test":"TestF","Output":"panic: nil map\n"}` + "\n" + failed, ""},
 		"a broken build":  {`{"ImportPath":"q","Action":"build-fail"}` + "\n" + failed, ""},

@@ -18,7 +18,7 @@ type found struct {
 // has the same table.
 func plantedBugs() map[Bug]found {
 	return map[Bug]found{
-		BugUnfenced:            {0, "G4"},
+		BugUnfenced:            {0, "G2"},
 		BugFreedBySaying:       {2, "G5"},
 		BugTwice:               {8, "G4"},
 		BugLostOutbox:          {8, "G3"},
@@ -30,7 +30,7 @@ func plantedBugs() map[Bug]found {
 		BugClock:               {0, "G8"},
 		BugPassing:             {1, "G8"},
 		BugByLabels:            {1001, "G1"},
-		BugAnyNamespace:        {1003, "G1"},
+		BugAnyNamespace:        {1055, "G1"},
 		BugOldCohort:           {1009, "G2"},
 		BugLostNomination:      {1001, "G8"},
 		BugUnstoredNominations: {1133, "G2"},
@@ -43,13 +43,13 @@ func plantedBugs() map[Bug]found {
 		BugNotWhole:            {1, "G1"},
 		BugGenerous:            {1029, "G6"},
 		BugUncompared:          {1102, "G4"},
-		BugSameEpoch:           {1013, "G2"},
+		BugSameEpoch:           {1013, "G4"},
 		BugWatermarkMoves:      {42, "G3"},
 		BugLateUncompared:      {1013, "G3"},
 		BugBeside:              {1118, "G4"},
 		BugForgottenHold:       {1017, "G8"},
 		BugAnyAttempt:          {1041, "G6"},
-		BugImpatient:           {1057, "G3"},
+		BugImpatient:           {1195, "G3"},
 		BugSwallowed:           {1007, "G7"},
 		BugBare:                {1002, "G3"},
 		BugDropped:             {1002, "G3"},
@@ -57,7 +57,7 @@ func plantedBugs() map[Bug]found {
 		BugLeaseEnds:           {0, "G3"},
 		BugDeaf:                {0, "G1"},
 		BugForgottenRequest:    {6000, "G8"},
-		BugUnlabelled:          {6000, "G3"},
+		BugUnlabelled:          {6000, "G4"},
 		BugRepeatedSequences:   {6091, "G4"},
 	}
 }

@@ -283,7 +283,7 @@ func TestARequestThatCannotBeDeletedKeepsNoGang(t *testing.T) {
 func TestALongTemplateNameIsValid(t *testing.T) {
 	t.Parallel()
 	for length := 230; length <= 253; length++ {
-		name := templateName(strings.Repeat("a", length)+".-.b-"+strings.Repeat("c", 20), "workers")
+		name := templateName(strings.Repeat("a", length)+".b-"+strings.Repeat("c", 20), "workers")
 		if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
 			t.Errorf("the name %q of a PodTemplate is refused: %v", name, faults)
 		}
