@@ -26,8 +26,7 @@ type equivalenceClass struct {
 	retryAt time.Time
 	// cut: a search was put off for want of allowance, so its answer is not known.
 	cut bool
-	// overQuota has, of each assignment that is not within quota, the charge that
-	// is not.
+	// overQuota has each assignment that is not within quota, with the charge that is not.
 	overQuota []overQuota
 	// triedPreemption: evictions were considered, so whatever is freed may help.
 	triedPreemption bool

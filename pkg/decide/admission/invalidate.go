@@ -52,6 +52,12 @@ import (
 //	                                  quota is kept
 //	a gang started or grew            classes that may evict it, when   it is a new candidate
 //	                                  its protection ends
+//	a gang asked for nodes, or was    classes over quota that may      it may give up its quota
+//	put to its checks                 evict it, a second later
+//	quota was taken back              classes of the tree that may be  what is left over is free
+//	                                  within quota, or tried
+//	                                  preemption; of queues whose
+//	                                  gangs show themselves
 //	a class has a new first gang      the class, where its queue        candidates, and what is
 //	                                  preempts or it spares             kept for others, depend
 //	                                  (fixOrder)                        on that gang

@@ -92,12 +92,15 @@ func (s *Snapshot) State() (*State, error) {
 		w.Workload = &same
 		state.Enqueue(w)
 	}
-	for _, taken := range Decide(state, s.decidedAt).Withdrawals { // they wait as before
-		i := slices.IndexFunc(s.waiting, func(w Waiting) bool { return w.Workload.ID == taken.Workload })
-		w := s.waiting[i]
-		same := *w.Workload
-		w.Workload, w.Asked, w.Ready = &same, nil, nil
-		state.Enqueue(w)
+	if taken := Decide(state, s.decidedAt).Withdrawals; len(taken) > 0 {
+		for _, w := range s.waiting {
+			if slices.ContainsFunc(taken, func(t Wait) bool { return t.Workload == w.Workload.ID }) {
+				same := *w.Workload
+				w.Workload, w.Asked, w.Ready = &same, nil, nil
+				state.Enqueue(w)
+			}
+		}
+		Decide(state, s.decidedAt) // so that they have a reason
 	}
 	return state, nil
 }

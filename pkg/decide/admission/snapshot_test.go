@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -243,5 +244,42 @@ func BenchmarkSnapshot(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// TestASnapshotKnowsClustersWithoutNodes: a cluster that has listed its nodes, and has none, is
+// explained as the state explains it.
+func TestASnapshotKnowsClustersWithoutNodes(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(nil)
+	s.SetCluster("c")
+	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
+	decide(s)
+	other, err := snapshot(s, 10).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.Reason("gang-0"), other.Reason("gang-0")); diff != "" {
+		t.Errorf("the reason differs (-state +snapshot):\n%s", diff)
+	}
+	if diff := cmp.Diff(s.Clusters(), other.Clusters()); diff != "" {
+		t.Errorf("the clusters differ (-state +snapshot):\n%s", diff)
+	}
+}
+
+// TestWhoGivesWayInASnapshotWaits: the decision on a snapshot may take quota back from a gang that
+// asks for nodes. It can still be explained.
+func TestWhoGivesWayInASnapshotWaits(t *testing.T) {
+	t.Parallel()
+	s := askingState(t, preempting(3, quota.Preemption{WithinClusterQueue: quota.LowerPriority}), nodeOf("a", 8, 0))
+	enqueueWith(s, 1, "queue", 0, 3)
+	wantPlan(t, decide(s), "ask gang-1 [{workers 3}]")
+	enqueueWith(s, 2, "queue", 9, 3)
+	other, err := snapshot(s, 10).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := other.Reason("gang-1"); why == nil || why.Kind != workload.ReasonQuota {
+		t.Errorf("gang-1 waits for %+v, want quota", why)
 	}
 }

@@ -38,7 +38,7 @@ func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
 				answered := make(chan struct{})
 				client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 					if acting.CompareAndSwap(true, false) {
-						time.Sleep(c.paused)
+						time.Sleep(c.paused) // of synctest's clock
 						close(answered)
 					}
 					return false, nil, nil

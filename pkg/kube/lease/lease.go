@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"muster.dev/muster/pkg/service/boottime"
 	"muster.dev/muster/pkg/service/pause"
 )
 
@@ -123,7 +124,7 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 	defer stopActing(nil)
 	acting := make(chan struct{})
 	finished := make(chan error, 1)
-	confirmed := &witness{LeasesGetter: o.Client, identity: identity, end: stopActing}
+	confirmed := &witness{LeasesGetter: o.Client, identity: identity, end: stopActing, sinceBoot: boottime.Now}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: confirmed,

@@ -64,15 +64,15 @@ func (k *Keeper) remembered(ctx context.Context, read Record) (Record, error) {
 		last.Missing = true
 		return last, nil
 	}
-	anew, isNew := read, read.Text == "" && last.Text != ""
+	next, isNew := read, read.Text == "" && last.Text != ""
 	if isNew { // what is on its way without the permission is looked for until there is one again
-		anew.Stopping, anew.Overflowed = true, last.Overflowed
-		anew = withStopped(anew, last.Stopped)
+		next.Stopping, next.Overflowed = true, last.Overflowed
+		next = withStopped(next, last.Stopped)
 	}
-	anew = withStopped(anew, unnoted.Stopped)
-	anew.Overflowed = anew.Overflowed || unnoted.Overflowed
-	if isNew || len(anew.Stopped) > len(read.Stopped) || anew.Overflowed != read.Overflowed {
-		if err := k.write(ctx, read.Text, anew); err != nil {
+	next = withStopped(next, unnoted.Stopped)
+	next.Overflowed = next.Overflowed || unnoted.Overflowed
+	if isNew || len(next.Stopped) > len(read.Stopped) || next.Overflowed != read.Overflowed {
+		if err := k.write(ctx, read.Text, next); err != nil {
 			return read, err
 		}
 		var err error

@@ -11,8 +11,6 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-
-	"muster.dev/muster/pkg/service/boottime"
 )
 
 // errOlder ends a term whose Lease lost a renewal that the API server had confirmed:
@@ -28,14 +26,13 @@ type witness struct {
 	identity string
 	// end ends the term with a cause.
 	end context.CancelCauseFunc
+	// sinceBoot goes on while the machine is suspended.
+	sinceBoot func() time.Duration
 
 	mu        sync.Mutex
 	confirmed metav1.MicroTime
-	// sent and sentBoot are when the last request was sent that was confirmed, by the clock
-	// of package time and by one that goes on while the machine is suspended.
-	sent     time.Time
-	sentBoot time.Duration
-	holder   string // of the Lease as the API server has shown it last
+	sent      instant // of the last request that was confirmed
+	holder    string  // of the Lease as the API server has shown it last
 	// ended: the work of the term has ended, so the Lease may be released. refused: the
 	// election wanted to release it before.
 	ended, refused atomic.Bool
@@ -65,16 +62,13 @@ func (w *witness) mayRelease() bool {
 	return w.holder == w.identity
 }
 
-// request is what a witness notes before it sends one.
-type request struct {
-	sent time.Time
-	boot time.Duration
+// instant is a time by the clock of package time and by that of a witness.
+type instant struct {
+	at        time.Time
+	sinceBoot time.Duration
 }
 
-func newRequest() request { return request{time.Now(), sinceBoot()} }
-
-// sinceBoot is a variable for the tests.
-var sinceBoot = boottime.Now
+func (w *witness) now() instant { return instant{time.Now(), w.sinceBoot()} }
 
 // held returns for how long the Lease has been held without a renewal. It counts from when
 // the last renewal was sent: a process that is paused reads the answer late, and others count
@@ -82,7 +76,7 @@ var sinceBoot = boottime.Now
 func (w *witness) held() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return max(time.Since(w.sent), sinceBoot()-w.sentBoot)
+	return max(time.Since(w.sent.at), w.sinceBoot()-w.sent.sinceBoot)
 }
 
 // Leases implements coordinationv1.LeasesGetter.
@@ -97,7 +91,7 @@ type witnessed struct {
 
 // Create implements coordinationv1.LeaseInterface.
 func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
-	sent := newRequest()
+	sent := l.witness.now()
 	made, err := l.LeaseInterface.Create(ctx, lease, o)
 	if err == nil {
 		l.witness.note(made)
@@ -113,7 +107,7 @@ func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o meta
 	if holder := lease.Spec.HolderIdentity; (holder == nil || *holder == "") && !l.witness.mayRelease() {
 		return nil, errKept
 	}
-	sent := newRequest()
+	sent := l.witness.now()
 	updated, err := l.LeaseInterface.Update(ctx, lease, o)
 	if err == nil {
 		l.witness.note(updated)
@@ -143,11 +137,11 @@ func (w *witness) ours(lease *coordination.Lease) *metav1.MicroTime {
 	return lease.Spec.RenewTime
 }
 
-func (w *witness) confirm(lease *coordination.Lease, r request) {
+func (w *witness) confirm(lease *coordination.Lease, sent instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if renewed := w.ours(lease); renewed != nil {
-		w.confirmed, w.sent, w.sentBoot = *renewed, r.sent, r.boot
+		w.confirmed, w.sent = *renewed, sent
 	}
 }
 
