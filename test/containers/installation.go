@@ -144,14 +144,19 @@ const (
 // stop removes everything; what the services said is shown when the test failed.
 func (in *installation) stop(t *testing.T) {
 	ctx := context.Background()
+	var removed errgroup.Group
 	for name, c := range in.containers {
 		if t.Failed() && name != suite.Postgres {
 			showLogs(ctx, t, name, c)
 		}
-		if err := testcontainers.TerminateContainer(c); err != nil {
-			t.Errorf("remove the container of %s: %v", name, err)
-		}
+		removed.Go(func() error {
+			if err := remove(c); err != nil {
+				t.Errorf("remove the container of %s: %v", name, err)
+			}
+			return nil
+		})
 	}
+	_ = removed.Wait() // each has reported its own
 	for _, name := range []string{in.bus, in.database} {
 		if name == "" {
 			continue

@@ -4,11 +4,9 @@
 package containers
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -22,7 +20,6 @@ import (
 	dockernetwork "github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
-	tcexec "github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 	"k8s.io/client-go/rest"
@@ -86,7 +83,7 @@ func newProvider(ctx context.Context, engine *client.Client, dir string) (*provi
 // stop removes the dev cluster.
 func (p *provider) stop(ctx context.Context) error {
 	if p.cluster != nil {
-		if err := p.cluster.Terminate(ctx); err != nil {
+		if err := remove(p.cluster); err != nil {
 			return err
 		}
 	}
@@ -145,11 +142,6 @@ func (p part) request() testcontainers.GenericContainerRequest {
 		Image: p.image, Cmd: p.command, Env: p.env, Labels: docker.Labels(), Tmpfs: p.tmpfs, NetworkAliases: map[string][]string{},
 		ConfigModifier: func(c *container.Config) {
 			c.Hostname, c.User = p.host, p.user
-			if p.health != nil {
-				c.Healthcheck = &container.HealthConfig{
-					Test: append([]string{"CMD"}, p.health...), Interval: time.Second, Timeout: 10 * time.Second, Retries: 300,
-				}
-			}
 		},
 		HostConfigModifier: func(h *container.HostConfig) {
 			h.CapDrop, h.SecurityOpt = []string{"ALL"}, []string{"no-new-privileges:true"}
@@ -174,28 +166,11 @@ func (p part) request() testcontainers.GenericContainerRequest {
 		bindings[port] = []dockernetwork.PortBinding{{HostIP: loopback, HostPort: strconv.Itoa(outside)}}
 	}
 	if p.health != nil {
-		r.WaitingFor = wait.ForHealthCheck().WithStartupTimeout(startTimeout)
+		r.WaitingFor = ready{p.health}
 	} else if p.logs != "" {
 		r.WaitingFor = wait.ForLog(p.logs).WithStartupTimeout(startTimeout)
 	}
 	return testcontainers.GenericContainerRequest{ContainerRequest: r, Started: true, Logger: quiet{}}
-}
-
-// run starts a container and waits until it is ready.
-func run(ctx context.Context, p part) (testcontainers.Container, error) {
-	c, err := testcontainers.GenericContainer(ctx, p.request())
-	if err != nil {
-		said := ""
-		if c != nil {
-			if logs, e := c.Logs(ctx); e == nil {
-				content, _ := io.ReadAll(io.LimitReader(logs, 4000))
-				said = string(content)
-			}
-			_ = c.Terminate(context.WithoutCancel(ctx))
-		}
-		return nil, fmt.Errorf("start a container of %s with %q: %w\n%s", p.image, p.command, err, said)
-	}
-	return c, nil
 }
 
 // loopback is the only interface on which anything is published.
@@ -206,22 +181,6 @@ type quiet struct{}
 
 // Printf implements log.Logger.
 func (quiet) Printf(string, ...any) {}
-
-// output runs a command in the container and returns what it prints.
-func output(ctx context.Context, c testcontainers.Container, command ...string) ([]byte, error) {
-	code, reader, err := c.Exec(ctx, command, tcexec.Multiplexed())
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, err
-	}
-	if code != 0 {
-		return nil, fmt.Errorf("%q ended with %d: %s", command, code, bytes.TrimSpace(content))
-	}
-	return content, nil
-}
 
 // freePorts asks the kernel for ports. They are fixed for the life of an
 // installation, because a container that is started again would get others.

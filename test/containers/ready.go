@@ -1,0 +1,82 @@
+package containers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/testcontainers/testcontainers-go"
+	tcexec "github.com/testcontainers/testcontainers-go/exec"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+// ready waits until a command succeeds in a container, also while the container is started
+// again. A health check of the engine would run the command every second for as long as the
+// container lives, which costs a good part of a core for an installation.
+type ready struct{ command []string }
+
+// readyEvery is the time between two attempts.
+const readyEvery = 250 * time.Millisecond
+
+// WaitUntilReady implements wait.Strategy.
+func (r ready) WaitUntilReady(ctx context.Context, c wait.StrategyTarget) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		_, err := output(ctx, c, r.command...)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(readyEvery):
+		case <-ctx.Done():
+			return fmt.Errorf("not ready within %s: %w", startTimeout, errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// run starts a container and waits until it is ready.
+func run(ctx context.Context, p part) (testcontainers.Container, error) {
+	c, err := testcontainers.GenericContainer(ctx, p.request())
+	if err != nil {
+		said := ""
+		if c != nil {
+			if logs, e := c.Logs(ctx); e == nil {
+				content, _ := io.ReadAll(io.LimitReader(logs, 4000))
+				said = string(content)
+			}
+			_ = c.Terminate(context.WithoutCancel(ctx))
+		}
+		return nil, fmt.Errorf("start a container of %s with %q: %w\n%s", p.image, p.command, err, said)
+	}
+	return c, nil
+}
+
+// remove ends a container at once: what is thrown away need not end well.
+func remove(c testcontainers.Container) error {
+	return testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
+}
+
+// executor runs commands in a container.
+type executor interface {
+	Exec(ctx context.Context, command []string, options ...tcexec.ProcessOption) (int, io.Reader, error)
+}
+
+// output runs a command in the container and returns what it prints.
+func output(ctx context.Context, c executor, command ...string) ([]byte, error) {
+	code, reader, err := c.Exec(ctx, command, tcexec.Multiplexed())
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, err
+	}
+	if code != 0 {
+		return nil, fmt.Errorf("%q ended with %d: %s", command, code, bytes.TrimSpace(content))
+	}
+	return content, nil
+}
