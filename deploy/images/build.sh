@@ -32,13 +32,16 @@ else
 	fi
 fi
 
+here=() # of an engine that loads the archives
+if docker version >/dev/null 2>&1; then here=(-loaded); fi
+
 CGO_ENABLED=0 go build -C deploy/images -trimpath -buildvcs=false -o "$PWD/$out/images" .
 CGO_ENABLED=0 go build -C deploy/images -trimpath -buildvcs=false -ldflags="-s -w" -o "$PWD/$out/wget" ./wget
 "$out/images" -bin=bin -wget="$out/wget" -out="$out" -version="$version" -revision="$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
-	-zoneinfo="$(go env GOROOT)/lib/time/zoneinfo.zip" "${postgres[@]}" | while read -r reference id archive; do
+	-zoneinfo="$(go env GOROOT)/lib/time/zoneinfo.zip" "${here[@]}" "${postgres[@]}" | while read -r reference id archive; do
 	if [ "$(docker image inspect --format '{{.Id}}' "$reference" 2>/dev/null || true)" = "$id" ]; then
 		echo "images: $reference is there already ($id)"
-	elif docker version >/dev/null 2>&1; then
+	elif [ ${#here[@]} -gt 0 ]; then
 		docker load --quiet --input "$archive" >/dev/null
 		echo "images: $reference loaded ($id)"
 	else

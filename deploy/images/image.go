@@ -31,14 +31,18 @@ func (s Spec) File() string { return s.Name + ".tar" }
 // Reference returns the image's name for engines.
 func (s Spec) Reference() string { return s.Name + ":" + s.Tag }
 
-// quick compression, since the engine unpacks the archive at once.
-var quick = tarball.WithCompressionLevel(gzip.BestSpeed)
+// Levels of compression. An image has the same id with each.
+const (
+	carried = gzip.BestSpeed     // of an archive that is carried to an engine
+	loaded  = gzip.NoCompression // of one that the engine here unpacks at once
+)
 
-// Build makes the image.
-func (s Spec) Build() (v1.Image, error) {
+// Build makes the image, its layers compressed at a level.
+func (s Spec) Build(level int) (v1.Image, error) {
+	compression := tarball.WithCompressionLevel(level)
 	var layers []v1.Layer
 	if s.Root != "" {
-		root, err := tarball.LayerFromFile(s.Root, quick)
+		root, err := tarball.LayerFromFile(s.Root, compression)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: root file system: %w", s.Reference(), err)
 		}
@@ -48,7 +52,7 @@ func (s Spec) Build() (v1.Image, error) {
 	if err := pack(&packed, s.Entries); err != nil {
 		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
 	}
-	own, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }, quick)
+	own, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }, compression)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", s.Reference(), err)
 	}
@@ -70,8 +74,8 @@ func (s Spec) Build() (v1.Image, error) {
 }
 
 // write creates the image's archive and prints its name and id.
-func write(s Spec, file string) error {
-	image, err := s.Build()
+func write(s Spec, level int, file string) error {
+	image, err := s.Build(level)
 	if err != nil {
 		return err
 	}

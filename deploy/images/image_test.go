@@ -63,7 +63,7 @@ func TestSameFilesGiveTheSameImage(t *testing.T) {
 
 func digest(t *testing.T, spec Spec) string {
 	t.Helper()
-	image, err := spec.Build()
+	image, err := spec.Build(carried)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,28 @@ func digest(t *testing.T, spec Spec) string {
 		t.Fatal(err)
 	}
 	return d.String()
+}
+
+// The engine knows an image by its id, and need not load one again that came compressed.
+func TestCompressionDoesNotChangeTheID(t *testing.T) {
+	t.Parallel()
+	for _, spec := range Catalogue(sources(t, time.Now(), 0o755)) {
+		var ids []v1.Hash
+		for _, level := range []int{carried, loaded} {
+			image, err := spec.Build(level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := image.ConfigName()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+		}
+		if ids[0] != ids[1] {
+			t.Errorf("image %s is %s compressed and %s otherwise", spec.Name, ids[0], ids[1])
+		}
+	}
 }
 
 func TestAnotherFileGivesAnotherImage(t *testing.T) {
@@ -99,7 +121,7 @@ func TestServicesRunWithoutRights(t *testing.T) {
 					t.Errorf("image %s has no label %s", spec.Name, name)
 				}
 			}
-			image, err := spec.Build()
+			image, err := spec.Build(carried)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +141,7 @@ func TestServicesRunWithoutRights(t *testing.T) {
 // docker-compose.yaml asks nats-server by a program that is in its image.
 func TestTheHealthCheckOfNATSIsInItsImage(t *testing.T) {
 	t.Parallel()
-	image, err := nats(sources(t, time.Now(), 0o755)).Build()
+	image, err := nats(sources(t, time.Now(), 0o755)).Build(carried)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ func run() error {
 	flag.StringVar(&s.Zoneinfo, "zoneinfo", "", "Go's zoneinfo.zip `file`")
 	flag.StringVar(&s.Version, "version", "dev", "version for the labels")
 	flag.StringVar(&s.Revision, "revision", "", "commit for the labels")
+	here := flag.Bool("loaded", false, "an engine of this machine loads the archives: do not compress them")
 	out := flag.String("out", "bin/images", "`directory` for the archives")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -44,9 +45,13 @@ func run() error {
 	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err
 	}
+	level := carried
+	if *here {
+		level = loaded
+	}
 	var faults []error
 	for _, spec := range Catalogue(s) {
-		faults = append(faults, write(spec, filepath.Join(*out, spec.File())))
+		faults = append(faults, write(spec, level, filepath.Join(*out, spec.File())))
 	}
 	return errors.Join(faults...)
 }
