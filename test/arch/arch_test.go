@@ -3,17 +3,24 @@ package arch
 import (
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 )
+
+// workspace is the packages of the workspace and all that they import. Tests read it and do
+// not change it, so that go list, which takes seconds, runs once.
+var workspace = sync.OnceValues(func() (Graph, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	return Load(root, false, "work")
+})
 
 // TestRepository holds the whole repository against the rules.
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := Load(root, false, "work")
+	graph, err := workspace()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +54,7 @@ func TestDevcluster(t *testing.T) {
 // outside, or the table says why that need not be.
 func TestEveryReaderIsFuzzed(t *testing.T) {
 	t.Parallel()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := Load(root, false, "work")
+	graph, err := workspace()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestNoCallLeadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph, err := list(root, false, "./pkg/...")
+	graph, err := workspace()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,7 @@ import (
 // TestCommentsNameCode: code of another package that a comment names exists.
 func TestCommentsNameCode(t *testing.T) {
 	t.Parallel()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := Load(root, false, "work")
+	graph, err := workspace()
 	if err != nil {
 		t.Fatal(err)
 	}

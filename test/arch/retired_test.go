@@ -14,11 +14,7 @@ import (
 // TestRetiredWordsStayAway holds the names of the workspace against the list.
 func TestRetiredWordsStayAway(t *testing.T) {
 	t.Parallel()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := Load(root, false, "work")
+	graph, err := workspace()
 	if err != nil {
 		t.Fatal(err)
 	}
