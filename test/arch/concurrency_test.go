@@ -26,13 +26,13 @@ func TestPackagesWithTheRaceDetector(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := strings.Fields(string(output))
-	graph, err := Load(root, false, "work")
+	graph, err := workspace()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{prefix + "test/clusters", prefix + "test/outage"}
 	for _, pkg := range graph.Ours() {
-		if !under("pkg")(pkg.Short()) && !under("services")(pkg.Short()) {
+		if !in(pkg, []string{"pkg", "services"}) || in(pkg, support()) {
 			continue
 		}
 		files, err := parse(pkg)
@@ -66,6 +66,7 @@ func TestConcurrencyIsFound(t *testing.T) {
 	syntax, err := parser.ParseFile(set, "p.go", `package p
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -73,6 +74,8 @@ import (
 func f(n *atomic.Int64) { go n.Add(1) }
 
 func g() { time.AfterFunc(time.Second, func() {}) }
+
+func h(m *sync.Mutex, once *sync.Once) { once.Do(m.Lock) }
 `, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +83,9 @@ func g() { time.AfterFunc(time.Second, func() {}) }
 	got := concurrency(&Package{ImportPath: prefix + "pkg/p"}, []file{{"p.go", set, syntax}})
 	want := []string{
 		"pkg/p/p.go imports sync/atomic",
-		"pkg/p/p.go:8 starts a goroutine",
-		"pkg/p/p.go:10 starts a timer",
+		"pkg/p/p.go:9 starts a goroutine",
+		"pkg/p/p.go:11 starts a timer",
+		"pkg/p/p.go:13 uses sync.Mutex",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
