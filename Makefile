@@ -111,7 +111,7 @@ down: ## stop the local stack
 .PHONY: test
 test: need-postgres need-compiler need-browser services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server $(BIN)/nats ## run all tests, with the race detector where it has work, against real parts
 	@if deploy/local/compose.sh able; then $(MAKE) --no-print-directory images; fi
-	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster test/run.sh
+	@MUSTER_DEVCLUSTER=$(CURDIR)/$(BIN)/devcluster MUSTER_CLIENT=$(CURDIR)/$(BIN)/muster test/run.sh
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_TIME=5s (TARGET=pattern selects)

@@ -47,6 +47,7 @@ elif why=$(deploy/local/compose.sh able 2>&1); then
 	trap 'rm -rf "$programs" ${mine:+"$mine"}' EXIT
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$programs/servers" ./test/containers/servers
 	code=0
+	export MUSTER_TEST_SERVERS=$programs/servers # its own test runs it, too
 	"$programs/servers" -nats-server "$MUSTER_NATS_SERVER" ${mine:+-memory} -- test/run.sh "$@" || code=$?
 	exit $code
 else

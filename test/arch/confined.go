@@ -79,7 +79,7 @@ func confinements() []confined {
 		},
 		{
 			what: "package testing", match: under("testing"),
-			allowed: []string{"pkg/testkit/pgtest", "pkg/testkit/clustertest", "pkg/testkit/bustest", "pkg/testkit/oidctest", "pkg/testkit/smalldisk", "services/internal/client/clitest", "test"},
+			allowed: []string{"pkg/testkit/pgtest", "pkg/testkit/clustertest", "pkg/testkit/bustest", "pkg/testkit/clienttest", "pkg/testkit/oidctest", "pkg/testkit/smalldisk", "services/internal/client/clitest", "test"},
 			why:     "what runs in production links no test support",
 		},
 		{

@@ -25,6 +25,7 @@ import (
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/testkit/bustest"
+	"muster.dev/muster/pkg/testkit/clienttest"
 	intake "muster.dev/muster/services/intake/app"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
@@ -70,12 +71,7 @@ func newWorld(t *testing.T) *world {
 	w.start("queue-manager", manager.Validate, func(ctx context.Context, r *service.Runtime) error { return queuemanager.Run(ctx, manager, r) })
 	w.start("intake", entry.Validate, func(ctx context.Context, r *service.Runtime) error { return intake.Run(ctx, entry, r) })
 	w.http = "http://" + (<-listening).String()
-	w.program = filepath.Join(t.TempDir(), "muster")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", w.program, "muster.dev/muster/services/muster")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build muster: %v: %s", err, output)
-	}
+	w.program = clienttest.Program(t)
 	return w
 }
 

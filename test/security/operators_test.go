@@ -3,7 +3,6 @@ package security
 import (
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
+	"muster.dev/muster/pkg/testkit/clienttest"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 	"muster.dev/muster/test/stack"
 )
@@ -88,11 +88,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 	if err := c.AddNodes(t.Context(), "gpu", 1, "cpu=16", "memory=64Gi", "nvidia.com/gpu=1"); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "muster")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "muster.dev/muster/services/muster")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build muster: %v: %s", err, output)
-	}
+	program := clienttest.Program(t)
 	b, err := bus.Connect(t.Context(), bus.Options{URL: c.NATSURL, Name: "test", Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)

@@ -33,13 +33,7 @@ func TestServersInContainers(t *testing.T) {
 		t.Skipf("the engine has no images %v: run `make images`", missing)
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "servers")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v: %s", err, output)
-	}
-	s := &servers{dir: dir, program: program, natsServer: "/none", memory: true}
+	s := &servers{dir: dir, program: statically(t), natsServer: "/none", memory: true}
 	t.Cleanup(s.stop)
 	if err := s.start(context.Background()); err != nil {
 		t.Fatal(err)
@@ -49,6 +43,24 @@ func TestServersInContainers(t *testing.T) {
 	t.Setenv("MUSTER_NATS_SERVER", s.asker())
 	checkPostgres(t, s.database)
 	checkNATS(t, engine)
+}
+
+// envProgram names this program, which test/run.sh has built.
+const envProgram = "MUSTER_TEST_SERVERS"
+
+// statically returns this program linked statically, as a container needs it.
+func statically(t *testing.T) string {
+	t.Helper()
+	if named := os.Getenv(envProgram); named != "" {
+		return named
+	}
+	program := filepath.Join(t.TempDir(), "servers")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, output)
+	}
+	return program
 }
 
 func checkPostgres(t *testing.T, url string) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/local/devcluster"
+	"muster.dev/muster/pkg/testkit/clienttest"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/muster-dev/internal/cli"
 	"muster.dev/muster/services/muster/examples"
@@ -96,16 +97,7 @@ func example(t *testing.T, name string) string {
 	return string(content)
 }
 
-// buildClient builds the client, whose command line this package does not import.
-func buildClient(t *testing.T) client {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "muster")
-	if told, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "muster.dev/muster/services/muster").CombinedOutput(); err != nil {
-		t.Fatalf("build the client: %v\n%s", err, told)
-	}
-	return client{path}
-}
-
+// client is a program, because this package does not import its command line.
 type client struct{ path string }
 
 // want runs a command of the client and checks its exit code and what it says.
@@ -124,7 +116,7 @@ func (c client) want(t *testing.T, code int, says string, in string, args ...str
 
 func TestCommandsOnAStack(t *testing.T) {
 	findDevcluster(t)
-	muster := buildClient(t)
+	muster := client{clienttest.Program(t)}
 	dir := serverDir(t)
 	stop := startDev(t, "--fleet", "p3", "--dir", dir)
 	stopped := false
