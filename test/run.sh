@@ -17,6 +17,8 @@ export MUSTER_NATS_SERVER=${MUSTER_NATS_SERVER:-$PWD/bin/nats-server}
 # A server that the user names serves the tests' databases too.
 export MUSTER_TEST_DATABASE_URL=${MUSTER_TEST_DATABASE_URL:-${MUSTER_DATABASE_URL:-}}
 limit=40m # of a package, on a slow machine
+# How many draws check each property. `.ci/properties` draws more, with new seeds, in CI.
+export RAPID_CHECKS=${RAPID_CHECKS:-30}
 
 # Files of the tests are short-lived: hundreds of databases, streams and clusters. In
 # memory, where there is plenty, the kernel spends a third of the time on them. What the

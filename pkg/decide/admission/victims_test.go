@@ -105,7 +105,7 @@ func TestVictimsAreTheCheapest(t *testing.T) {
 	t.Parallel()
 	sizes := map[int]int{}
 	tested := func() bool { return sizes[0] > 0 && sizes[1] > 0 && sizes[2] > 0 }
-	for rounds := 0; rounds < 10 && !tested(); rounds++ { // few draws need two victims
+	for rounds := 0; rounds < 40 && !tested(); rounds++ { // few draws need two victims
 		rapid.Check(t, func(t *rapid.T) { checkVictims(t, sizes) })
 	}
 	t.Logf("decisions by number of victims: %v", sizes)
