@@ -33,7 +33,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	s, err := newSoak(ctx, options{lasts: 30 * time.Second, gangs: 40, nodes: 10, seed: 7}, parts{
+	s, err := newSoak(ctx, options{lasts: 8 * time.Second, gangs: 15, nodes: 10, seed: 7}, parts{
 		cluster: cluster, databaseURL: databases.Database(t), dir: t.TempDir(), logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)),
 	})
 	if err != nil {
