@@ -168,7 +168,7 @@ func TestWrappedClustersChangeTheirSizes(t *testing.T) {
 
 	w.scale("two", 3)
 	w.grows(id, `2 more of "`+two+`"`)
-	w.until("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 6 })
+	w.untilPods("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 6 })
 	if started := w.started(id); started != 4 {
 		t.Errorf("%d pods have started, want 4", started)
 	}

@@ -149,11 +149,11 @@ func TestAPodThatIsTakenAway(t *testing.T) {
 			}
 		}
 	}
-	w.until("the pod is gone", func() bool {
+	w.untilPods("the pod is gone", func() bool {
 		pods, err := w.Kube.CoreV1().Pods(w.Namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.UID == taken })
 	})
-	w.until("the gang is whole", func() bool {
+	w.untilPods("the gang is whole", func() bool {
 		pods := w.pods(id)
 		bound := !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == "" || p.DeletionTimestamp != nil })
 		return w.one(id).Phase == workload.Running && len(pods) == 2 && bound
@@ -168,7 +168,7 @@ func TestAGateThatOthersLift(t *testing.T) {
 	w, id := oneGang(t, workload.Rules{}, 1)
 	w.scale("gang", 3)
 	w.grows(id, "2 more")
-	w.until("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 4 })
+	w.untilPods("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 4 })
 	w.nodes("small", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1") // for one of the two
 	var lifted types.UID
 	for _, pod := range w.pods(id) {
@@ -181,7 +181,7 @@ func TestAGateThatOthersLift(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.until("the pod is replaced by one at its gate", func() bool {
+	w.untilPods("the pod is replaced by one at its gate", func() bool {
 		gated := 0
 		for _, pod := range w.pods(id) {
 			if pod.UID == lifted {

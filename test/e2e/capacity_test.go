@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,35 @@ func TestUnmanagedPodsTakeAndGiveBackSpace(t *testing.T) {
 	w.asPlanned(id)
 }
 
+// alike checks that the nodes of two groups have the same shape: the dev cluster's command has
+// made those of one, and AddNodes those of the other.
+func (w *world) alike(one, other string) {
+	w.t.Helper()
+	shape := func(group string) (map[string]string, corev1.NodeStatus) {
+		node, err := w.Kube.CoreV1().Nodes().Get(w.ctx, w.NodeName(group, 0), metav1.GetOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for key, value := range node.Labels {
+			node.Labels[key] = strings.ReplaceAll(value, "-"+group, "")
+		}
+		for i := range node.Status.Addresses {
+			address := &node.Status.Addresses[i]
+			address.Address = strings.ReplaceAll(address.Address, "-"+group, "")
+		}
+		for i := range node.Status.Conditions {
+			condition := &node.Status.Conditions[i]
+			condition.LastHeartbeatTime, condition.LastTransitionTime = metav1.Time{}, metav1.Time{}
+		}
+		return node.Labels, node.Status
+	}
+	labels, status := shape(one)
+	otherLabels, otherStatus := shape(other)
+	if diff := cmp.Diff(labels, otherLabels) + cmp.Diff(status, otherStatus); diff != "" {
+		w.t.Errorf("nodes of groups %s and %s differ (-%s +%s):\n%s", one, other, one, other, diff)
+	}
+}
+
 func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,7 +80,11 @@ func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	waiting := w.submit(stack.RayCluster("waiting", 1, 1))
 	w.waits(waiting, workload.ReasonFit)
 
-	w.nodes("second", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
+	err := w.Node(t.Context(), "add", "--pattern", w.Pool+"-second-{0}", "--label", "test.muster.dev/pool="+w.Pool,
+		"--resource", "cpu=2", "--resource", "memory=32Gi", "--resource", "nvidia.com/gpu=1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.reaches(waiting, workload.Running)
 	w.asPlanned(waiting)
 
@@ -63,6 +98,7 @@ func TestNodesComeGoAndAreCordoned(t *testing.T) {
 	w.waits(lost, workload.ReasonFit)
 	w.nothingOf(lost)
 	w.nodes("third", 1, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")
+	w.alike("second", "third")
 	w.until("the lost gang runs again", func() bool {
 		record := w.one(lost)
 		return record.Phase == workload.Running && record.Attempt == 2

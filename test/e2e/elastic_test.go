@@ -48,7 +48,7 @@ func (w *world) sized(id workload.ID, workers int) {
 // sizedSet is sized for the pod set of the given name.
 func (w *world) sizedSet(id workload.ID, set string, pods int) {
 	w.t.Helper()
-	w.until(fmt.Sprintf("workload %s has %d pods of %s on their places", id, pods, set), func() bool {
+	w.untilPods(fmt.Sprintf("workload %s has %d pods of %s on their places", id, pods, set), func() bool {
 		record, placed, all := w.one(id), map[string]int{}, 0
 		for _, p := range record.Placements {
 			if p.PodSet == set {
@@ -93,7 +93,7 @@ func TestTheOwnerChangesTheSize(t *testing.T) {
 	w.reaches(id, workload.Running)
 	w.scale("gang", 4)
 	w.grows(id, "2 more")
-	w.until("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 5 })
+	w.untilPods("KubeRay has created the pods", func() bool { return len(w.pods(id)) == 5 })
 	if started := w.started(id); started != 3 {
 		t.Errorf("%d pods have started, want 3", started)
 	}
@@ -149,7 +149,7 @@ func TestASizeChangesWhileAServiceIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.scale("gang", 1)
-			w.until("KubeRay has taken three workers away", func() bool { return len(w.pods(id)) == 2 })
+			w.untilPods("KubeRay has taken three workers away", func() bool { return len(w.pods(id)) == 2 })
 			if err := w.StartService(t.Context(), service); err != nil {
 				t.Fatal(err)
 			}

@@ -49,7 +49,7 @@ func (w *world) placeOf(id workload.ID, set string) string {
 // none of them on the node.
 func (w *world) healed(id workload.ID, without string) {
 	w.t.Helper()
-	w.until("workload "+string(id)+" is healed without node "+without, func() bool {
+	w.untilPods("workload "+string(id)+" is healed without node "+without, func() bool {
 		record := w.one(id)
 		wanted := map[string]int{}
 		for _, p := range record.Placements {

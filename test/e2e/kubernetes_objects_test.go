@@ -87,7 +87,7 @@ func TestAnAppWrapperGoesAfterItsSuccess(t *testing.T) {
 	w.kubectl(passing("passes"), "create", "-f", "-")
 	await(w, "its success", func(e *event.WorkloadChanged) bool { return e.Name == "passes" && e.Phase == workload.Succeeded })
 	w.until("it is gone", func() bool { return strings.Contains(w.kubectl("", "get", "appwrappers"), "No resources found") })
-	w.until("nothing of it is left", func() bool {
+	w.untilPods("nothing of it is left", func() bool {
 		left, err := w.Kube.CoreV1().ConfigMaps(w.Namespace).List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel})
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func TestPlainPodSets(t *testing.T) {
 	w.cancel(id)
 	w.released(id)
 	// Pods that have done their work hold nothing, and may go a little later.
-	w.until("nothing is left", func() bool { return len(w.objects(id))+len(w.pods(id)) == 0 })
+	w.untilPods("nothing is left", func() bool { return len(w.objects(id))+len(w.pods(id)) == 0 })
 }
 
 // The events of a batch are submissions of their own: bad ones are rejected

@@ -120,7 +120,7 @@ func TestAutoscaledClusterGrowsIntoItsPlaces(t *testing.T) {
 
 	// As the autoscaler does.
 	w.patch("rayclusters", id, `[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 3}]`)
-	w.until("the new pods are bound", func() bool {
+	w.untilPods("the new pods are bound", func() bool {
 		bound := 0
 		for _, pod := range w.pods(id) {
 			if pod.Spec.NodeName != "" {
@@ -135,7 +135,7 @@ func TestAutoscaledClusterGrowsIntoItsPlaces(t *testing.T) {
 	w.patch("rayclusters", id, `[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 5},
 		{"op": "replace", "path": "/spec/workerGroupSpecs/0/maxReplicas", "value": 5}]`)
 	w.grows(id, "2 more")
-	w.until("KubeRay has created two pods too many", func() bool { return len(w.pods(id)) == 6 })
+	w.untilPods("KubeRay has created two pods too many", func() bool { return len(w.pods(id)) == 6 })
 	if started := w.started(id); started != 4 {
 		t.Errorf("%d pods have started, want 4", started)
 	}

@@ -54,7 +54,7 @@ func TestPodsOfTPUSlicesAreLost(t *testing.T) {
 					}
 				}
 			}
-			w.until("the broken slices are replaced whole", func() bool { return w.replaced(id, broken) })
+			w.untilPods("the broken slices are replaced whole", func() bool { return w.replaced(id, broken) })
 			w.inOnePool(id)
 			w.asPlanned(id)
 			for replica, pods := range before {

@@ -67,7 +67,7 @@ func (w *world) losesASlice(id workload.ID) {
 		w.t.Fatal(err)
 	}
 	w.reaches(id, workload.Evicting)
-	w.until("nothing of the slice is left", func() bool { return len(w.pods(id)) == 0 })
+	w.untilPods("nothing of the slice is left", func() bool { return len(w.pods(id)) == 0 })
 	w.tpuHosts("later", 1)
 	w.until("the slice runs again, whole", func() bool {
 		record := w.one(id)

@@ -48,7 +48,7 @@ func TestUsageAgreesWithThePods(t *testing.T) {
 	w.released(again)
 
 	ids := []workload.ID{glue, job, again}
-	w.until("no pod of them runs", func() bool {
+	w.untilPods("no pod of them runs", func() bool {
 		for _, id := range ids {
 			for _, pod := range w.pods(id) { // the submitter pod of the job stays, ended
 				if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {

@@ -127,6 +127,13 @@ func (w *world) until(what string, met func() bool) {
 	stacktest.Until(w.t, stacktest.Often, patience, what, met)
 }
 
+// untilPods is until for what lists pods. A list costs the API server, which all tests share,
+// more than a query costs queue-manager.
+func (w *world) untilPods(what string, met func() bool) {
+	w.t.Helper()
+	stacktest.Until(w.t, 3*stacktest.Often, patience, what, met)
+}
+
 // publish sends a submission; the id is unique unless given.
 func (w *world) publish(queue, id string, manifest []byte) workload.ID {
 	w.t.Helper()
@@ -218,18 +225,23 @@ func (w *world) one(id workload.ID) workload.Record {
 	return stacktest.Workload(w.t, w.Stack, id)
 }
 
-// pods lists, uncached, the pods of a workload, or of all of this stack.
+// pods lists, uncached, the pods of a workload, or of all of this stack, in the namespaces of
+// the stack.
 func (w *world) pods(id workload.ID) []corev1.Pod {
 	w.t.Helper()
 	options := metav1.ListOptions{LabelSelector: kube.ClusterLabel + "=" + w.Pool}
 	if id != "" {
 		options.LabelSelector = kube.WorkloadLabel + "=" + string(id)
 	}
-	list, err := w.Kube.CoreV1().Pods(metav1.NamespaceAll).List(w.ctx, options)
-	if err != nil {
-		w.t.Fatal(err)
+	var pods []corev1.Pod
+	for _, namespace := range w.Namespaces() {
+		list, err := w.Kube.CoreV1().Pods(namespace).List(w.ctx, options)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		pods = append(pods, list.Items...)
 	}
-	return list.Items
+	return pods
 }
 
 // objects lists, uncached, the names of a workload's Ray objects.

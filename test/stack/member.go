@@ -23,7 +23,6 @@ type Member struct {
 	Dynamic dynamic.Interface    // as administrator
 
 	stack    *Stack
-	cluster  *devcluster.Cluster
 	services *inprocess.Services
 	link     *link
 }
@@ -39,7 +38,7 @@ func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name stri
 		return nil, fmt.Errorf("read kubeconfig %q: %w", cluster.Kubeconfig, err)
 	}
 	admin.QPS = -1
-	m := &Member{Name: s.Pool + "-" + name, stack: s, cluster: cluster}
+	m := &Member{Name: s.Pool + "-" + name, stack: s}
 	if m.Kube, err = kubernetes.NewForConfig(admin); err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name stri
 
 // AddNodes adds nodes to the member as Stack.AddNodes does to the stack's first cluster.
 func (m *Member) AddNodes(ctx context.Context, group string, count int, resources ...string) error {
-	return addNodes(ctx, m.cluster, m.Name, m.stack.Pool, group, count, resources)
+	return addNodes(ctx, m.Kube, m.Name, m.stack.Pool, group, count, resources)
 }
 
 // StartService starts a service of the member and waits until it is ready.

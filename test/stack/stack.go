@@ -182,13 +182,13 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 // install installs Muster in a cluster under a name, for the stack's namespaces.
 func (s *Stack) install(ctx context.Context, admin *rest.Config, name string) error {
 	if s.options.Installed {
-		return install.Names(ctx, admin, []string{name}, s.namespaces())
+		return install.Names(ctx, admin, []string{name}, s.Namespaces())
 	}
-	return install.Install(ctx, admin, []string{name}, s.namespaces())
+	return install.Install(ctx, admin, []string{name}, s.Namespaces())
 }
 
-// namespaces lists those of the stack, each once.
-func (s *Stack) namespaces() []string {
+// Namespaces lists those of the stack, each once.
+func (s *Stack) Namespaces() []string {
 	namespaces := []string{s.Namespace}
 	for _, queue := range s.options.Queues {
 		namespaces = append(namespaces, queue.Namespaces...)
