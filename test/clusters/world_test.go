@@ -41,6 +41,7 @@ type world struct {
 
 func newWorld(t *testing.T, o stack.Options) *world {
 	t.Helper()
+	go second.Start(t.Context()) // while the first one starts
 	o.Cluster, o.Installed, o.Dir, o.DatabaseURL = first.Use(t).Cluster, true, t.TempDir(), databases.Database(t)
 	o.Logger = zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
 	other := second.Use(t)

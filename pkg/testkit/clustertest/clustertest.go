@@ -58,15 +58,23 @@ func (s *Shared) Stop() {
 	}
 }
 
+// Start starts the cluster unless it has been started, and waits for that. Use returns what
+// came of it. A test that uses several clusters starts them at the same time.
+func (s *Shared) Start(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cluster == nil && s.err == nil {
+		s.err = s.start(context.WithoutCancel(ctx))
+	}
+}
+
 // Use returns the cluster. It skips the test if the dev cluster is not built and not
 // required by MUSTER_REQUIRE_SERVICES; every other failure fails the test.
 func (s *Shared) Use(t *testing.T) *Cluster {
 	t.Helper()
+	s.Start(t.Context())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cluster == nil && s.err == nil {
-		s.err = s.start(context.WithoutCancel(t.Context()))
-	}
 	if errors.Is(s.err, devcluster.ErrNotBuilt) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
 		t.Skip(s.err)
 	}
