@@ -66,7 +66,7 @@ func newWorld(t *testing.T, name string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := install.Install(t.Context(), admin, []string{name}, nil); err != nil {
+	if err := install.Names(t.Context(), admin, []string{name}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return &world{

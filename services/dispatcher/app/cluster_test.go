@@ -72,7 +72,7 @@ func newWorld(t *testing.T, name string, nodes int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := install.Install(t.Context(), admin, []string{name}, []string{name}); err != nil {
+	if err := install.Names(t.Context(), admin, []string{name}, []string{name}); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
@@ -125,8 +125,14 @@ func resource(kind string) schema.GroupVersionResource {
 // await asks again and again until the condition is met.
 func (w *world) await(what string, met func() bool) {
 	w.t.Helper()
+	w.awaitEvery(50*time.Millisecond, what, met)
+}
+
+// awaitEvery is await for a condition that may pass again soon.
+func (w *world) awaitEvery(interval time.Duration, what string, met func() bool) {
+	w.t.Helper()
 	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for !met() {
 		select {

@@ -3,6 +3,7 @@ package app_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +50,7 @@ func TestPodsPastMuster(t *testing.T) {
 		return uids
 	}
 	var first []types.UID
-	w.await("pods without labels", func() bool { first = unlabelled(); return len(first) > 0 })
+	w.awaitEvery(5*time.Millisecond, "pods without labels", func() bool { first = unlabelled(); return len(first) > 0 })
 	w.await("these are gone", func() bool {
 		for _, uid := range unlabelled() {
 			if uid == first[0] {
