@@ -122,6 +122,8 @@ type away struct {
 	take func(*world) (back func())
 	// first: it goes after the submission, which needs it.
 	first bool
+	// creates: without it the object of a gang cannot be created.
+	creates bool
 }
 
 func serviceAway(name string) func(*world) func() {
@@ -156,6 +158,14 @@ func (w *world) lasts(part away, deadline time.Duration) {
 	case <-time.After(3 * deadline): // how long it is away is what is tested
 	case <-w.Context().Done():
 	}
+	if !part.first { // queries need NATS
+		if record := w.running(before); record.Attempt != 1 {
+			w.Errorf("meanwhile the running gang is in attempt %d", record.Attempt)
+		}
+	}
+	if part.creates {
+		w.until("it is admitted, with a reason", during, func(r workload.Record) bool { return r.Phase == workload.Admitted && r.Reason != nil })
+	}
 	back()
 	for _, id := range []workload.ID{during, before} {
 		if record := w.running(id); record.Attempt != 1 {
@@ -170,16 +180,16 @@ const awayDeadline = 8 * time.Second
 
 func TestAPartIsAwayForThreeReadyDeadlines(t *testing.T) {
 	for name, part := range map[string]away{
-		"the capacity-watcher": {serviceAway(stack.CapacityWatcher), false},
-		"the dispatcher":       {serviceAway(stack.Dispatcher), false},
-		"NATS": {func(w *world) func() {
+		"the capacity-watcher": {take: serviceAway(stack.CapacityWatcher)},
+		"the dispatcher":       {take: serviceAway(stack.Dispatcher), creates: true},
+		"NATS": {take: func(w *world) func() {
 			w.StopNATS()
 			return func() {
 				if err := w.StartNATS(); err != nil {
 					w.Error(err)
 				}
 			}
-		}, true},
+		}, first: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,8 +198,10 @@ func TestAPartIsAwayForThreeReadyDeadlines(t *testing.T) {
 	}
 }
 
+// While the API server hangs, decisions rest on what was last seen: what ran runs on in
+// the same attempt, and what is submitted is admitted and starts afterwards.
 func TestTheAPIServerIsAwayForThreeReadyDeadlines(t *testing.T) {
-	newWorld(t, awayDeadline).lasts(away{func(w *world) func() { return w.pause("apiserver") }, false}, awayDeadline)
+	newWorld(t, awayDeadline).lasts(away{take: func(w *world) func() { return w.pause("apiserver") }, creates: true}, awayDeadline)
 }
 
 // While the operator hangs, what runs goes on, and a gang that waits for its pods
@@ -209,25 +221,4 @@ func TestTheOperatorIsAway(t *testing.T) {
 	}
 	resume()
 	w.running(during)
-}
-
-// While the API server hangs, decisions rest on what was last seen: what ran runs on in
-// the same attempt, and what is submitted is admitted and starts afterwards.
-func TestTheAPIServerIsAway(t *testing.T) {
-	w := newWorld(t, 30*time.Second)
-	before := w.submit("before")
-	w.running(before)
-	resume := w.pause("apiserver")
-	during := w.submit("during")
-	w.until("it is admitted", during, func(r workload.Record) bool { return r.Phase == workload.Admitted && r.Reason != nil })
-	if record := w.running(before); record.Attempt != 1 {
-		t.Errorf("the running gang is in attempt %d", record.Attempt)
-	}
-	resume()
-	if record := w.running(during); record.Attempt != 1 {
-		t.Errorf("the gang of meanwhile is in attempt %d", record.Attempt)
-	}
-	if record := w.running(before); record.Attempt != 1 {
-		t.Errorf("afterwards the running gang is in attempt %d", record.Attempt)
-	}
 }
