@@ -23,7 +23,7 @@ import (
 )
 
 // cases is how many gangs are compared.
-const cases = 120
+const cases = 60
 
 // TestAgreesWithKubeScheduler: the pods of a gang that fits, pinned as planned,
 // are all bound; those of a gang that does not fit, left to the scheduler, are

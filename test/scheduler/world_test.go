@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -26,6 +28,9 @@ const (
 	plannedKey = "planned"
 	device     = "example.com/gpu"
 )
+
+// lookEvery is how often to look for what the control plane does in its own time.
+const lookEvery = 20 * time.Millisecond
 
 // world is the nodes of one case, what runs there, and a gang. Cases do not see
 // each other: all pods ask for nodes of their case.
@@ -163,7 +168,7 @@ func (w *world) createNodes(ctx context.Context, t *testing.T, client *kubernete
 	for _, p := range w.foreign {
 		for { // the namespace's service account comes a moment after the cluster
 			_, err := client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
-			if apierrors.IsForbidden(err) && ctx.Err() == nil {
+			if apierrors.IsForbidden(err) && pause.For(ctx, lookEvery) == nil {
 				continue
 			}
 			if err != nil {
@@ -187,6 +192,9 @@ func (w *world) observe(ctx context.Context, t *testing.T, client *kubernetes.Cl
 			}
 			if slices.ContainsFunc(n.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeNotReady }) ||
 				n.Spec.Unschedulable != slices.ContainsFunc(n.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeUnschedulable }) {
+				if err := pause.For(ctx, lookEvery); err != nil {
+					t.Fatal(err)
+				}
 				continue
 			}
 			observed, err := kube.Node("c", n)

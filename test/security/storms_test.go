@@ -54,14 +54,16 @@ func TestStormsOfChangesDelayNobodyElse(t *testing.T) {
 	for i := range many {
 		r.attack(fmt.Sprintf("large-%d", i), large)
 	}
-	for _, storm := range storms {
+	for i, storm := range storms {
 		t.Run(storm.name, func(t *testing.T) {
 			memory := heap()
 			stop := r.storm(storm.pace, storm.again)
-			first := r.runs(storm.name+"-first", stormMost)
-			second := r.runs(storm.name+"-second", stormMost)
+			after := []time.Duration{r.runs(storm.name+"-first", stormMost)}
+			if i == 0 { // one storm lasts for two jobs
+				after = append(after, r.runs(storm.name+"-second", stormMost))
+			}
 			grown, done := heap()-memory, stop()
-			t.Logf("%s: %.1f rounds a second; the other tenant's jobs ran after %s and %s; the heap grew by %d MB", storm.name, done, first, second, grown>>20)
+			t.Logf("%s: %.1f rounds a second; the other tenant's jobs ran after %v; the heap grew by %d MB", storm.name, done, after, grown>>20)
 			if done == 0 {
 				t.Errorf("%s: no round of the storm was done", storm.name)
 			}

@@ -1,9 +1,11 @@
 package twin
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"muster.dev/muster/pkg/local/postgres"
@@ -11,20 +13,35 @@ import (
 	"muster.dev/muster/test/sim"
 )
 
+// shared is the server of all tests here, in which each run has a database of its own.
+var shared struct {
+	once   sync.Once
+	server *Server // nil before a test needs it
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.server != nil {
+		shared.server.Stop()
+	}
+	os.Exit(code)
+}
+
 func start(t *testing.T) *Server {
 	t.Helper()
-	s, err := Start(t.Context())
-	if errors.Is(err, postgres.ErrNotInstalled) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
-		t.Skipf("no Postgres: %v", err)
+	shared.once.Do(func() {
+		if shared.server, shared.err = Start(context.Background()); shared.err == nil {
+			shared.err = tally.Add(tally.Postgres, tally.Own)
+		}
+	})
+	if errors.Is(shared.err, postgres.ErrNotInstalled) && os.Getenv("MUSTER_REQUIRE_SERVICES") == "" {
+		t.Skipf("no Postgres: %v", shared.err)
 	}
-	if err != nil {
-		t.Fatal(err)
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
-	t.Cleanup(s.Stop)
-	if err := tally.Add(tally.Postgres, tally.Own); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return shared.server
 }
 
 func (s *Server) tables(t *testing.T) *Tables {
