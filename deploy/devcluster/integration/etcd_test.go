@@ -10,10 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestEtcdGoesBack: what was made since etcd was saved is gone, what was removed is
+// testEtcdGoesBack: what was made since etcd was saved is gone, what was removed is
 // there once more, and the cluster works on.
-func TestEtcdGoesBack(t *testing.T) {
-	i := start(t, "--name=etcd", "--fleet=p3")
+func testEtcdGoesBack(t *testing.T, i *instance) {
 	before := i.gpuPod(t, "before", 1)
 	i.waitRunning(t, before)
 	uid := before.UID

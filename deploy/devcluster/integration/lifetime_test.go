@@ -72,67 +72,31 @@ func waitDirGone(t *testing.T, dir string) {
 	})
 }
 
-// TestNothingRemains ends an instance in every way there is and looks for what
-// it left.
-func TestNothingRemains(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		script string // script is a shell that is the parent of the instance; none starts it directly.
-		args   []string
-		end    func(t *testing.T, i *instance)
-	}{
-		"stdin closed": {
-			reason: "the end of the process that holds the pipe ends the instance",
-			end:    func(t *testing.T, i *instance) { i.stdin.Close() },
-		},
-		"SIGTERM": {
-			reason: "the signal of service managers ends it",
-			end:    func(t *testing.T, i *instance) { signal(t, i.cmd.Process.Pid, syscall.SIGTERM) },
-		},
-		"SIGINT": {
-			reason: "Ctrl-C ends it",
-			end:    func(t *testing.T, i *instance) { signal(t, i.cmd.Process.Pid, syscall.SIGINT) },
-		},
-		"down": {
-			reason: "the command ends it, and has ended it when it returns",
-			end: func(t *testing.T, i *instance) {
-				i.do(t, "down")
-				if _, err := os.Stat(i.Dir); err == nil {
-					t.Errorf("after down there is still a directory %s", i.Dir)
-				}
-			},
-		},
-		"parent killed": {
-			reason: "a parent that cannot say goodbye takes the instance with it",
-			// The colon keeps the shell from replacing itself with the program.
-			script: `"$0" "$@"; :`,
-			args:   []string{"--with-parent"},
-			end:    func(t *testing.T, i *instance) { signal(t, i.cmd.Process.Pid, syscall.SIGKILL) },
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			args := append([]string{"up", "--exit-on-stdin-close", "--name=ends"}, tc.args...)
-			if tc.script != "" {
-				args = append([]string{"up", "--name=ends"}, tc.args...)
-			}
-			cmd := command(context.Background(), args...)
-			if tc.script != "" {
-				cmd.Path = "/bin/sh"
-				cmd.Args = append([]string{"sh", "-c", tc.script, binary}, args...)
-			}
-			i := startCommand(t, cmd)
-			pids := i.pids(t)
-			t.Log(tc.reason)
-			tc.end(t, i)
-			waitProcessesGone(t, pids)
-			waitDirGone(t, i.Dir)
-		})
-	}
+// endsBy ends the instance and looks for what it left. Each way in which an instance ends is
+// that of one test: the end of its standard input in TestApply, SIGINT in TestInstance, SIGTERM
+// in testRay, the command in TestDetached, the end of its parent in TestKilledInstanceIsSwept.
+func (i *instance) endsBy(t *testing.T, end func()) {
+	t.Helper()
+	pids := i.pids(t)
+	end()
+	waitProcessesGone(t, pids)
+	waitDirGone(t, i.Dir)
+}
+
+// startBelowShell starts an instance whose parent is a shell: i.cmd is the shell.
+func startBelowShell(t *testing.T, args ...string) *instance {
+	t.Helper()
+	args = append([]string{"up", "--with-parent"}, args...)
+	cmd := command(context.Background(), args...)
+	cmd.Path = "/bin/sh"
+	// The colon keeps the shell from replacing itself with the program.
+	cmd.Args = append([]string{"sh", "-c", `"$0" "$@"; :`, binary}, args...)
+	return startCommand(t, cmd)
 }
 
 // TestKilledInstanceIsSwept kills a supervisor, which takes its components with
-// it, and sees that the next instance removes what is left on disk.
+// it, and sees that the next instance removes what is left on disk. That one has a parent that
+// cannot say goodbye, and takes the instance with it.
 func TestKilledInstanceIsSwept(t *testing.T) {
 	i := start(t, "--name=killed")
 	pids := i.pids(t)
@@ -141,11 +105,12 @@ func TestKilledInstanceIsSwept(t *testing.T) {
 	if _, err := os.Stat(i.Dir); err != nil {
 		t.Fatalf("the killed instance's directory: %v; the test has nothing to see", err)
 	}
-	next := start(t, "--name=next")
+	next := startBelowShell(t, "--name=next")
 	waitDirGone(t, i.Dir)
 	if !strings.Contains(next.stderr.String(), `"killed"`) {
 		t.Errorf("the next instance says nothing of what it removed:\n%s", next.stderr)
 	}
+	next.endsBy(t, func() { signal(t, next.cmd.Process.Pid, syscall.SIGKILL) })
 }
 
 // TestDetached leaves an instance in the background, where a second one of its
@@ -160,7 +125,6 @@ func TestDetached(t *testing.T) {
 	if err := json.Unmarshal(out, &i.announcement); err != nil {
 		t.Fatalf("the announcement %q: %v", out, err)
 	}
-	pids := i.pids(t)
 	again, err := command(t.Context(), "up", "--name=back").CombinedOutput()
 	if err == nil || !strings.Contains(string(again), "is running already") {
 		t.Errorf("a second instance of the name: %v, want it refused\n%s", err, again)
@@ -175,9 +139,12 @@ func TestDetached(t *testing.T) {
 	if !report.Ready || report.ReadyNodes != 2 {
 		t.Errorf("status is %+v, want it ready with 2 nodes", report)
 	}
-	i.do(t, "down")
-	waitProcessesGone(t, pids)
-	waitDirGone(t, i.Dir)
+	i.endsBy(t, func() {
+		i.do(t, "down")
+		if _, err := os.Stat(i.Dir); err == nil { // the command has ended it when it returns
+			t.Errorf("after down there is still a directory %s", i.Dir)
+		}
+	})
 }
 
 func signal(t *testing.T, pid int, s syscall.Signal) {

@@ -16,11 +16,9 @@ import (
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
 
-// TestNodes changes the nodes of a running instance in every way there is. A pod
+// testNodes changes the nodes of a running instance in every way there is. A pod
 // that needs what only the added nodes have shows what the changes do.
-func TestNodes(t *testing.T) {
-	i := start(t, "--name=nodes", "--fleet=p3")
-
+func testNodes(t *testing.T, i *instance) {
 	added := strings.Fields(i.do(t, "node", "add", "--pattern=big-{00}", "--count=2",
 		"--resource=cpu=64,memory=256Gi", "--resource=nvidia.com/gpu=8", "--label=size=big"))
 	if want := []string{"big-00", "big-01"}; !slices.Equal(added, want) {

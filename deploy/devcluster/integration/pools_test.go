@@ -13,18 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestPools asks a pool of no nodes for some, as a queue does, and gives them back.
-func TestPools(t *testing.T) {
-	i := start(t, "--name=pools")
+// testPools asks a pool of no nodes for some, as a queue does, and gives them back. Its nodes
+// have four GPUs: no other node has as many, so that the pod that asks for four needs one of the
+// pool.
+func testPools(t *testing.T, i *instance) {
 	i.do(t, "pool", "add", "l4", "--max=4", "--delay=500ms", "--idle=500ms", "--pattern=l4-{00}",
-		"--resource=cpu=8,memory=32Gi", "--resource=nvidia.com/gpu=2", "--label=gpu=l4")
-	if err := i.client.Create(t.Context(), i.workers(1)); err != nil {
+		"--resource=cpu=8,memory=32Gi", "--resource=nvidia.com/gpu=4", "--label=gpu=l4")
+	if err := i.client.Create(t.Context(), i.workers(2)); err != nil {
 		t.Fatal(err)
 	}
 	request := i.request(t, "one", 3)
 	i.waitRequest(t, request, "Provisioned")
 	i.waitPool(t, 2)
-	pod := i.gpuPod(t, "two-gpus", 2)
+	pod := i.gpuPod(t, "four-gpus", 4)
 	eventually(t, waitTimeout, func(ctx context.Context) string {
 		if err := i.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return err.Error()

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -33,10 +34,9 @@ func sample(t *testing.T, name string, into any) {
 	}
 }
 
-// TestRay tells a RayCluster's life and the ends of RayJobs, on one of two
-// instances that run side by side.
-func TestRay(t *testing.T) {
-	first := start(t, "--name=ray", "--fleet=p3")
+// testRay tells a RayCluster's life and the ends of RayJobs, on one of two
+// instances that run side by side. The signal of service managers ends the other one.
+func testRay(t *testing.T, first *instance) {
 	second := start(t, "--name=beside", "--fleet=laptop")
 	if first.APIServer == second.APIServer {
 		t.Fatalf("both instances serve at %s", first.APIServer)
@@ -103,6 +103,7 @@ func TestRay(t *testing.T) {
 			t.Errorf("there are %d pods, want none", len(pods.Items))
 		}
 	})
+	second.endsBy(t, func() { signal(t, second.cmd.Process.Pid, syscall.SIGTERM) })
 }
 
 func rayClusterLives(t *testing.T, i *instance) {
@@ -138,10 +139,9 @@ func rayClusterLives(t *testing.T, i *instance) {
 	})
 }
 
-// TestServiceAccount sees that RBAC is on: a service account may do nothing that
+// testServiceAccount sees that RBAC is on: a service account may do nothing that
 // it was not given.
-func TestServiceAccount(t *testing.T) {
-	i := start(t, "--name=rbac")
+func testServiceAccount(t *testing.T, i *instance) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, []byte(i.do(t, "kubeconfig", "--service-account=default/default")), 0o600); err != nil {
 		t.Fatal(err)
@@ -160,4 +160,8 @@ func TestServiceAccount(t *testing.T) {
 	if err := account.Create(t.Context(), pod); err != nil {
 		t.Errorf("creating a pod as the administrator: %v", err)
 	}
+	if err := account.Delete(t.Context(), pod); err != nil {
+		t.Errorf("deleting the pod as the administrator: %v", err)
+	}
+	i.waitGone(t, pod)
 }

@@ -29,7 +29,8 @@ metadata:
 `
 
 // TestApply starts an instance with manifests and a copy of its kubeconfig: the
-// objects are there when it is ready, the copy is gone when it has ended.
+// objects are there when it is ready, the copy is gone when it has ended. The end of the process
+// that holds the pipe ends it.
 func TestApply(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "team.yaml"), []byte(manifests), 0o600); err != nil {
@@ -46,11 +47,10 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Errorf("the applied service account, by the copied kubeconfig: %v", err)
 	}
-	i.end(t)
+	i.endsBy(t, func() { i.end(t) })
 	if _, err := os.Stat(copied); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the copied kubeconfig after the end: %v, want it gone", err)
 	}
-	waitDirGone(t, i.Dir)
 }
 
 // TestComponentFailure kills a component: the instance ends, says which one and

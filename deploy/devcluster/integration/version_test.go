@@ -9,16 +9,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestVersion: the API server says which Kubernetes it is, so that Helm's charts and other
+// testVersion: the API server says which Kubernetes it is, so that Helm's charts and other
 // clients that ask for a version take it for what it is.
-func TestVersion(t *testing.T) {
+func testVersion(t *testing.T, i *instance) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	list.Env = append(list.Environ(), "GOWORK=off")
 	want, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := start(t, "--name=version")
 	config, err := clientcmd.BuildConfigFromFlags("", i.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
