@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +202,8 @@ func TestAFullQueueRefuses(t *testing.T) {
 }
 
 // TestAFullDiskRefuses: what the server has confirmed is there when the disk has
-// room again, and what it has not confirmed was refused with an error.
+// room again, and what it has not confirmed was refused with an error. Meanwhile
+// Storage returns what to do.
 func TestAFullDiskRefuses(t *testing.T) {
 	t.Parallel()
 	dir := smalldisk.Mount(t, 24)
@@ -212,6 +215,7 @@ func TestAFullDiskRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(b.Close)
 	if err := b.EnsureStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -233,17 +237,24 @@ func TestAFullDiskRefuses(t *testing.T) {
 		t.Fatalf("%d messages of half a megabyte are stored on 24 MB, the next: %v", len(stored), refusal)
 	}
 	t.Logf("%d messages stored, then: %v", len(stored), refusal)
-	b.Close()
+	storageIs(t, b, "after the first refusal", func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "make room and restart it")
+	})
+	address, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
 	server.Stop()
 	smalldisk.Grow(t, dir, 256)
-	if server, err = natsserver.Start(dir, -1); err != nil {
+	if server, err = natsserver.Start(dir, port); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	if b, err = bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: t.Name(), Logger: zap.NewNop()}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
+	storageIs(t, b, "after the restart with room", func(err error) bool { return err == nil && b.Ready() == nil })
 	work, err := b.Work(t.Context(), bus.Work{Stream: bus.SubmitStream, Durable: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -259,6 +270,24 @@ func TestAFullDiskRefuses(t *testing.T) {
 			d.Ack()
 		case <-time.After(20 * time.Second):
 			t.Fatalf("confirmed, and lost: %v", stored)
+		}
+	}
+}
+
+// storageIs submits until the storage of the bus is as wanted.
+func storageIs(t *testing.T, b *bus.Bus, when string, wanted func(error) bool) {
+	t.Helper()
+	deadline := time.Now().Add(40 * time.Second)
+	for i := 0; ; i++ {
+		e := event.Envelope{SpecVersion: "1.0", ID: fmt.Sprint(when, i), Source: "test", Type: "test", Data: json.RawMessage(`"x"`)}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		err := b.Publish(ctx, event.SubmitSubject("q"), e)
+		cancel()
+		if wanted(b.Storage()) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: after 40 s the storage is %v; the last publication: %v", when, b.Storage(), err)
 		}
 	}
 }
