@@ -110,7 +110,8 @@ func first(of map[string]bool) string {
 
 // TestReadersGoOnAfterPowerLoss: when a NATS server has lost the end of its streams, or
 // its last writes, readers of submissions are given the next ones. Half of a consumer's
-// file is another matter: NATS then refuses the consumer until it is removed by hand.
+// file is another matter: NATS then refuses the consumer, and its reader continues under
+// another name (TestAReaderGoesOnWithATornConsumer of package bus).
 func TestReadersGoOnAfterPowerLoss(t *testing.T) {
 	t.Parallel()
 	for name, powerOff := range map[string]func(*disk.Disk) error{
