@@ -111,7 +111,12 @@ func newReplicated(t *testing.T, synchronous bool) *replicated {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-ended })
-	r.checker = &checker.Checker{DatabaseURL: r.url, NATS: r.Bus.Conn(), Kube: r.Dynamic, Cluster: r.Pool}
+	checked, err := checker.Connect(checker.Login{URL: r.NATSURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(checked.Close)
+	r.checker = &checker.Checker{DatabaseURL: r.url, NATS: checked, Kube: r.Dynamic, Cluster: r.Pool}
 	if r.recorder, err = recorder.Start(ctx, r.Kube); err != nil {
 		t.Fatal(err)
 	}

@@ -67,15 +67,20 @@ type gang struct {
 	name  string
 	kind  kind
 	queue string
-	run   int            // of a fault
-	grown bool           // of those that grow: it was made larger
-	phase workload.Phase // empty: never heard of
+	run   int  // of a fault
+	grown bool // of those that grow: it was asked for larger
+	// released: a gang that stays may be cancelled.
+	released bool
+	phase    workload.Phase // empty: never heard of
 	// tried is when it was last submitted or cancelled: without an answer that is
 	// done again, as any submitter must.
 	tried time.Time
 	// older: it was there when Postgres was restored to an older state, and what it was may be
 	// otherwise once. ended: it had ended by then, and the ledger has no record of it.
 	older, ended bool
+	// preempted: it was evicted for another gang. grew: it got the places that it asked for
+	// while it ran.
+	preempted, grew bool
 }
 
 func newWorld(t *testing.T, p Provider, shape Shape) *world {
@@ -100,9 +105,16 @@ func newWorld(t *testing.T, p Provider, shape Shape) *world {
 	if w.kube, err = dynamic.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	w.checker = &checker.Checker{DatabaseURL: w.access.DatabaseURL, NATS: w.bus.Conn(), Kube: w.kube, Cluster: w.access.Cluster}
+	files := w.access.TLS
+	checked, err := checker.Connect(checker.Login{
+		URL: w.access.NATSURL, Seed: w.access.Credentials, CA: files.CA, Certificate: files.Certificate, Key: files.Key,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.checker = &checker.Checker{DatabaseURL: w.access.DatabaseURL, NATS: checked, Kube: w.kube, Cluster: w.access.Cluster}
 	var watching sync.WaitGroup
-	t.Cleanup(func() { cancel(); watching.Wait(); w.bus.Close() })
+	t.Cleanup(func() { cancel(); watching.Wait(); w.bus.Close(); checked.Close() })
 	watching.Go(w.drive)
 	watching.Go(func() { w.checker.Watch(ctx) })
 	return w
@@ -132,11 +144,20 @@ func (w *world) load(t *testing.T, fault func()) {
 // submit makes a gang of a head and a worker with a GPU, which drive sees to.
 func (w *world) submit(t *testing.T) workload.ID {
 	t.Helper()
+	return w.submitAs(t, plain, "default")
+}
+
+// submitAs makes a gang of a kind, which drive sees to.
+func (w *world) submitAs(t *testing.T, k kind, queue string) workload.ID {
+	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name := fmt.Sprintf("gang-%d", len(w.submitted))
 	id := event.WorkloadID(source, name)
-	w.submitted[id] = &gang{name: name, queue: "default", run: w.run}
+	if k == byHand { // its id is the object's, which is known when it was created
+		id = workload.ID(name)
+	}
+	w.submitted[id] = &gang{name: name, kind: k, queue: queue, run: w.run}
 	return id
 }
 
