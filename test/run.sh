@@ -19,6 +19,11 @@ export MUSTER_TEST_DATABASE_URL=${MUSTER_TEST_DATABASE_URL:-${MUSTER_DATABASE_UR
 limit=40m # of a package, on a slow machine
 # How many draws check each property. `.ci/properties` draws more, with new seeds, in CI.
 export RAPID_CHECKS=${RAPID_CHECKS:-30}
+# test/chaos draws a sample of faults. A test that runs again draws the same one.
+if [ -z "${MUSTER_TEST_TALLY:-}" ]; then
+	export MUSTER_CHAOS_SEED=${MUSTER_CHAOS_SEED:-$(((RANDOM << 15 | RANDOM) + 1))}
+	echo "test: sample of faults: seed $MUSTER_CHAOS_SEED (MUSTER_CHAOS_SEED=$MUSTER_CHAOS_SEED draws the same)"
+fi
 
 # Files of the tests are short-lived: hundreds of databases, streams and clusters. In
 # memory, where there is plenty, the kernel spends a third of the time on them. What the

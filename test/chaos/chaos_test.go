@@ -4,11 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"os"
-	"regexp"
-	"slices"
 	"testing"
 	"time"
 
@@ -25,7 +21,7 @@ var (
 	runs  = flag.Int("runs", 0, "runs of every fault; 0 for the short run")
 	keep  = flag.String("keep", "", "add the outcomes to those in this `file`; of the faults, do only the runs that it lacks")
 	table = flag.String("table", "", "write the table of all outcomes that are kept into this page")
-	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 draws one")
+	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 takes that of MUSTER_CHAOS_SEED, or draws one")
 	pairs = flag.Int("pairs", 0, "number of pairs of faults at the same time, drawn at random, beside the single ones")
 	gangs = flag.Int("gangs", 0, "of each run; 0 for 50, and for 8 in the short run")
 	nats  = flag.Int("nats", 1, "number of NATS servers; several are a cluster with TLS, and have a table of their own")
@@ -131,88 +127,6 @@ func startCluster(t *testing.T, name, fleet string) *devcluster.Cluster {
 	}
 	t.Cleanup(cluster.Stop)
 	return cluster
-}
-
-// sample draws a fault of each kind, in an order by chance, of those that are quick.
-func sample(all []suite.Trial, random *rand.Rand) (drawn []suite.Trial) {
-	kinds := map[string][]suite.Trial{}
-	for _, trial := range all {
-		kinds[trial.Kind()] = append(kinds[trial.Kind()], trial)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		drawn = append(drawn, kinds[kind][random.IntN(len(kinds[kind]))])
-	}
-	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
-	return drawn
-}
-
-// quick leaves out what the short run has no time for: faults that last long, and the
-// end of all parts at once. With few gangs nothing may be published that shows the
-// loss of files.
-func quick(all []suite.Trial) []suite.Trial {
-	return slices.DeleteFunc(all, func(trial suite.Trial) bool {
-		return trial.Fault == suite.StreamsBare || trial.For > shortLasts || len(trial.Parts) > suite.QueueManagers
-	})
-}
-
-// drawn is what the flags say. The same seed draws the same.
-func drawn(t *testing.T) suite.Plan {
-	t.Helper()
-	if *seed == 0 {
-		*seed = rand.Uint64()>>32 + 1
-	}
-	fmt.Printf("seed %d: `go test ./test/chaos -run TestChaos -args -seed %d` with the same other flags draws the same\n", *seed, *seed)
-	random := rand.New(rand.NewPCG(*seed, 1))
-	plan := suite.Plan{Runs: *runs, Gangs: *gangs, Seed: *seed, NATS: *nats}
-	wanted, err := regexp.Compile(*only)
-	if err != nil {
-		t.Fatalf("only %q: %v", *only, err)
-	}
-	long, count, away := *runs > 0, *pairs, apiAway
-	if !long {
-		plan.Runs, plan.Shared, away = 1, true, shortAway
-		if count == 0 {
-			count = shortPairs
-		}
-	}
-	if plan.Gangs == 0 {
-		plan.Gangs = shortGangs
-		if long {
-			plan.Gangs = longGangs
-		}
-	}
-	all := suite.Trials(away)
-	if !long && *only == "" {
-		all = quick(all)
-	}
-	drawnPairs := suite.Pairs(all, count, random)
-	if !long && *only == "" {
-		all = sample(all, random)
-	}
-	if long || *only != "" { // after the draw, so that a seed draws what it did
-		all = slices.Concat(all, suite.Machines(), suite.Clocks())
-	}
-	for _, trial := range slices.Concat(all, drawnPairs) {
-		if wanted.MatchString(trial.String()) {
-			plan.Trials = append(plan.Trials, trial)
-		}
-	}
-	if plan.Trials, err = ofLane(*lane, plan.Trials); err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
-// ofLane returns the faults of a lane: one in each round of the lanes.
-func ofLane(lane string, all []suite.Trial) (its []suite.Trial, err error) {
-	var which, lanes int
-	if _, err := fmt.Sscanf(lane, "%d/%d", &which, &lanes); err != nil || which < 1 || which > lanes {
-		return nil, fmt.Errorf("lane %q: want which of how many, such as 2/3", lane)
-	}
-	for i := which - 1; i < len(all); i += lanes {
-		its = append(its, all[i])
-	}
-	return its, nil
 }
 
 func plural(rows []Row) string {

@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ const (
 // TestPostgresIsRestoredToAnOlderState restores a physical backup under load: once, or with
 // -runs times, with -gangs each, after those that -keep has.
 func TestPostgresIsRestoredToAnOlderState(t *testing.T) {
-	plan := suite.OlderPlan{Runs: max(*runs, 1), Gangs: *gangs, Seed: *seed, Purged: olderPurged}
+	plan := suite.OlderPlan{Runs: max(*runs, 1), Gangs: *gangs, Seed: seeded(t), Purged: olderPurged}
 	if *keep != "" {
 		earlier, err := kept.Read[suite.Restored](*keep)
 		if err == nil {
@@ -35,9 +34,6 @@ func TestPostgresIsRestoredToAnOlderState(t *testing.T) {
 	}
 	if plan.Gangs == 0 {
 		plan.Gangs = olderGangs
-	}
-	if plan.Seed == 0 {
-		plan.Seed = rand.Uint64()>>32 + 1
 	}
 	plan.Done = func(r suite.Restored) {
 		if err := keepRestores(r); err != nil {

@@ -42,3 +42,26 @@ func TestSample(t *testing.T) {
 		}
 	}
 }
+
+// The short run leaves out nothing but what takes long: TestSample draws from the same list.
+func TestQuick(t *testing.T) {
+	t.Parallel()
+	everything := len(suite.Services()) + 2 // Postgres and NATS
+	var leftOut []string
+	stays := map[string]bool{}
+	for _, trial := range quick(suite.Trials(shortAway)) {
+		stays[trial.String()] = true
+	}
+	for _, trial := range suite.Trials(shortAway) {
+		long := trial.For > shortLasts || trial.Fault == suite.StreamsBare || len(trial.Parts) == everything
+		if stays[trial.String()] == long {
+			t.Errorf("%s takes long: %t, and is in the short run: %t", trial, long, stays[trial.String()])
+		}
+		if long {
+			leftOut = append(leftOut, trial.String())
+		}
+	}
+	if len(leftOut) == 0 {
+		t.Error("the short run leaves out nothing")
+	}
+}

@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -140,13 +141,21 @@ func (t Trial) shape(s Shape) Shape {
 	return s
 }
 
-// Pairs draws a number of pairs of faults that do not strike the same part.
+// Pairs draws a number of pairs of faults that do not strike the same part, each pair once,
+// in one order.
 func Pairs(trials []Trial, count int, random *rand.Rand) (pairs []Trial) {
+	drawn := map[[2]string]bool{}
 	for tries := 0; len(pairs) < count && tries < 1000*count; tries++ {
 		first, second := trials[random.IntN(len(trials))], trials[random.IntN(len(trials))]
 		if first.Rival || second.Rival || first.touches(second) {
 			continue
 		}
+		both := [2]string{first.String(), second.String()}
+		slices.Sort(both[:])
+		if drawn[both] {
+			continue
+		}
+		drawn[both] = true
 		first.And = &second
 		pairs = append(pairs, first)
 	}
