@@ -89,7 +89,10 @@ func drawn(t *testing.T) suite.Plan {
 		all = sample(all, random)
 	}
 	if long || *only != "" { // after the draw, so that a seed draws what it did
-		all = slices.Concat(all, suite.Machines(), suite.Clocks())
+		all = slices.Concat(all, suite.Machines(), suite.Clocks(), suite.Policies())
+		if *nats > 1 {
+			all = slices.Concat(all, suite.Several())
+		}
 	}
 	for _, trial := range slices.Concat(all, drawnPairs) {
 		if wanted.MatchString(trial.String()) {

@@ -103,12 +103,18 @@ func chaosWorld(t *testing.T, p Provider, plan Plan, stream uint64, trials ...Tr
 	w.cluster = plan.NATS > 1
 	w.random = rand.New(rand.NewPCG(plan.Seed, stream+2))
 	w.record(t)
+	if shape.Quota {
+		if err := w.insist(w.ctx, func(ctx context.Context) error { return w.setQuota(ctx, nominalQuota) }); err != nil {
+			t.Fatalf("apply the ClusterQueues: %v", err)
+		}
+	}
 	return w
 }
 
 // trials are all runs of a fault, and what must hold after them.
 func (w *world) trials(t *testing.T, outcome *Outcome, runs, gangs int) {
 	t.Helper()
+	first := w.run + 1
 	for outcome.Runs < runs {
 		if !w.trial(t, outcome, gangs) {
 			break
@@ -119,6 +125,9 @@ func (w *world) trials(t *testing.T, outcome *Outcome, runs, gangs int) {
 	}
 	w.until(t, "all gangs are at their end", func() bool { return w.unended(w.run) == 0 })
 	w.until(t, "nothing is left in Kubernetes", func() bool { return w.checker.NothingLeft(w.ctx) })
+	for run := first; run <= w.run; run++ {
+		w.logLoad(t, run-first+1, run)
+	}
 	outcome.Broken = append(outcome.Broken, w.verify()...)
 	if err := w.removeJobs(); err != nil { // no promise is broken by it
 		t.Logf("remove the finished jobs: %v", err)
@@ -183,54 +192,4 @@ func (w *world) trial(t *testing.T, outcome *Outcome, gangs int) bool {
 	t.Logf("run %d: %s until the fault, which took %s; recovered %s after it", outcome.Runs, began.Sub(waited).Round(time.Millisecond),
 		mended.Sub(began).Round(time.Millisecond), outcome.Recovered[len(outcome.Recovered)-1].Round(time.Millisecond))
 	return true
-}
-
-// last lets a fault last.
-func (w *world) last(t *testing.T, trial Trial) {
-	lasts := trial.For
-	if trial.And != nil {
-		lasts = max(lasts, trial.And.For)
-	}
-	select {
-	case <-time.After(lasts): // the length of a fault is what is tested
-	case <-t.Context().Done():
-	}
-}
-
-// strike causes the fault of a trial.
-func (w *world) strike(t *testing.T, trial Trial) (mend func(context.Context) error, err error) {
-	t.Helper()
-	var mends []func(context.Context) error
-	heal := func(ctx context.Context) error {
-		var failed []error
-		for _, each := range mends {
-			failed = append(failed, each(ctx))
-		}
-		return errors.Join(failed...)
-	}
-	leader, epoch := w.leader(t)
-	for each := &trial; each != nil; each = each.And {
-		if each.Fault == Back {
-			w.mu.Lock()
-			w.unseen = true
-			w.mu.Unlock()
-		}
-		for _, part := range each.Parts {
-			if part == Leader {
-				part = leader
-			}
-			mend, err := w.Break(w.ctx, part, each.Fault)
-			if err != nil {
-				return nil, errors.Join(err, heal(w.ctx))
-			}
-			mends = append(mends, mend)
-		}
-	}
-	if trial.Rival {
-		w.until(t, "the other queue-manager leads", func() bool {
-			now, later := w.leader(t)
-			return now != leader && later > epoch
-		})
-	}
-	return heal, nil
 }

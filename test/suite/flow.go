@@ -43,6 +43,27 @@ func (w *world) gangsOf(run int) (count int) {
 	return count
 }
 
+// logLoad logs what the gangs of a run met beside the fault.
+func (w *world) logLoad(t *testing.T, number, run int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	gangs, preempted, grew := 0, 0, 0
+	for _, g := range w.submitted {
+		if g.run != run {
+			continue
+		}
+		gangs++
+		if g.preempted {
+			preempted++
+		}
+		if g.grew {
+			grew++
+		}
+	}
+	t.Logf("run %d: of %d gangs, %d were evicted by preemption, and %d grew", number, gangs, preempted, grew)
+}
+
 // dispatched reports whether there are objects of a gang: a fault must fall into
 // work.
 func (w *world) dispatched() bool {

@@ -28,8 +28,12 @@ const (
 	byHand  kind = "held"    // a labelled RayCluster, created by kubectl
 	urgent  kind = "urgent"  // of a high priority: it evicts others of its cohort
 	growing kind = "growing" // a RayCluster that is made larger while it runs
+	staying kind = "staying" // a RayCluster of several GPUs, of a high priority, that runs until the fault is over
 	probing kind = "probing" // a RayCluster without devices, in a queue of its own, that waits for no other gang
 )
+
+// grownFrom is how many pods a gang has before it grows: a head and a worker.
+const grownFrom = 2
 
 // kinds are drawn with these weights.
 func kinds() []kind {
@@ -50,9 +54,10 @@ const probeQueue = "probe"
 
 // MixedQueues is the file of queues of a mixed load: one without quota, two in a
 // cohort that borrow from each other and evict what has less priority, and one for
-// probes.
-func MixedQueues(namespace string) string {
-	return fmt.Sprintf(`queues:
+// probes. Where quota is to change, the file leaves out the ClusterQueues, which are
+// applied: applied objects do not change those of the file.
+func MixedQueues(namespace string, shape Shape) string {
+	file := fmt.Sprintf(`queues:
 - {name: default, namespaces: [%[1]s]}
 - {name: research, namespaces: [%[1]s]}
 - {name: product, namespaces: [%[1]s]}
@@ -63,26 +68,22 @@ cohorts:
 - {name: company}
 workloadPriorityClasses:
 - {name: urgent, value: 1000}
-clusterQueues:
-- name: research
-  cohortName: company
-  quotaCheckStrategy: IgnoreUndeclared
-  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors:
-    - name: any
-      resources: [{name: nvidia.com/gpu, nominalQuota: 8, borrowingLimit: 6}]
-- name: product
-  cohortName: company
-  quotaCheckStrategy: IgnoreUndeclared
-  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors:
-    - name: any
-      resources: [{name: nvidia.com/gpu, nominalQuota: 8, borrowingLimit: 6}]
 `, namespace)
+	if shape.Quota {
+		return file
+	}
+	return file + fmt.Sprintf(`clusterQueues:
+- {name: research, %[1]s}
+- {name: product, %[1]s}
+`, cohortQueue(nominalQuota))
+}
+
+// cohortQueue has the fields of a ClusterQueue of the cohort, as JSON.
+func cohortQueue(quota int) string {
+	return fmt.Sprintf(`"cohortName": "company", "quotaCheckStrategy": "IgnoreUndeclared",
+  "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+  "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [
+    {"name": "any", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": %d, "borrowingLimit": 6}]}]}]`, quota)
 }
 
 // submitDrawn submits a gang of a kind that chance draws.
@@ -96,27 +97,13 @@ func (w *world) submitDrawn(t *testing.T) workload.ID {
 	if k == byHand {
 		queue = "default"
 	}
-	id := w.submit(t)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	g := w.submitted[id]
-	g.kind, g.queue = k, queue
-	if k == byHand { // its id is the object's, which is known when it was created
-		delete(w.submitted, id)
-		id = workload.ID(g.name)
-		w.submitted[id] = g
-	}
-	return id
+	return w.submitAs(t, k, queue)
 }
 
 // submitProbe submits a gang that waits for nothing but the parts of the installation.
 func (w *world) submitProbe(t *testing.T) workload.ID {
 	t.Helper()
-	id := w.submit(t)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.submitted[id].kind, w.submitted[id].queue = probing, probeQueue
-	return id
+	return w.submitAs(t, probing, probeQueue)
 }
 
 // known returns the gang of a record; the caller holds mu. A gang by kubectl is known
@@ -166,6 +153,8 @@ func (w *world) submitGang(g *gang) {
 		e.DataContentType, e.Data = "application/yaml", text
 		w.publish(event.SubmitSubject(g.queue), e)
 		return
+	case staying:
+		manifest = stack.Labelled(stack.RayCluster(g.name, 3, 1), "kueue.x-k8s.io/priority-class", "urgent")
 	case urgent:
 		manifest = stack.Labelled(stack.RayCluster(g.name, 2, 1), "kueue.x-k8s.io/priority-class", "urgent")
 	}
@@ -196,6 +185,9 @@ func (w *world) mayEnd(g *gang) bool {
 		defer cancel()
 		_ = w.kube.Resource(rayClusters).Namespace(w.access.Namespace).Delete(ctx, g.name, metav1.DeleteOptions{})
 		return false
+	}
+	if g.kind == staying {
+		return g.released
 	}
 	if g.kind != growing || g.grown {
 		return g.kind != job

@@ -140,11 +140,7 @@ func (r *restore) run(t *testing.T, gangs int) {
 func (r *restore) submitSome(t *testing.T, count int) {
 	t.Helper()
 	for range count {
-		id := r.submit(t)
-		r.mu.Lock()
-		r.submitted[id].kind = []kind{plain, plain, large, job}[r.random.IntN(4)]
-		r.mu.Unlock()
-		r.ids = append(r.ids, id)
+		r.ids = append(r.ids, r.submitAs(t, []kind{plain, plain, large, job}[r.random.IntN(4)], "default"))
 	}
 }
 

@@ -41,9 +41,10 @@ type Shape struct {
 	// Names: services reach all servers by names, which a DNS server tells. Where that
 	// cannot be done they get addresses.
 	Names bool
-	// Clocks: the clock of each service can jump. Where such services cannot be built
-	// they have that of the machine.
+	// Clocks: the clocks of each service and of NATS can jump.
 	Clocks bool
+	// Quota: the ClusterQueues of MixedQueues are applied while it runs, and can change.
+	Quota bool
 }
 
 // Installation is a running Muster with all that it needs.
@@ -76,6 +77,8 @@ const (
 	Dispatcher      = "dispatcher"
 	APIServer       = "the API server"
 	DNS             = "DNS"
+	// ResearchQuota is no part of an installation: the suite itself lowers it.
+	ResearchQuota = "the quota of research"
 )
 
 // NATS names a server of NATS.
@@ -111,10 +114,11 @@ const (
 	KeptPurged  Fault = "losing what it kept of submissions (purge)"
 	StreamsGone Fault = "losing all streams (stream rm)"
 	StreamsBare Fault = "losing the files of all streams while it runs"
-	// HalfClosed: what a service has open towards NATS or Postgres ends at the far
-	// side, and nothing tells the service; new connections pass.
+	// HalfClosed: what a service has open towards a server ends at the far side, and
+	// nothing tells the service; new connections pass.
 	HalfClosedNATS     Fault = "with half-closed connections to NATS"
 	HalfClosedPostgres Fault = "with half-closed connections to Postgres"
+	HalfClosedAPI      Fault = "with half-closed connections to the API server"
 	// Late: each answer comes late, as from a server whose disk is slow.
 	LateNATS     Fault = "hearing NATS half a second late"
 	LatePostgres Fault = "hearing Postgres half a second late"
@@ -124,14 +128,18 @@ const (
 	PowerLostTorn Fault = "losing power in the middle of writes"
 	// Back: Break saves the state of the API server, and mend has it go back to that.
 	Back Fault = "going back to a snapshot of etcd"
-	// Silent: of DNS. Who is connected by then has to ask it.
-	Silent Fault = "answering nothing, and all connections ended"
+	// Lowered: of ResearchQuota. Less than a gang uses that runs, and places of it move.
+	Lowered Fault = "lowered to 2 while a node drains"
+	// Of DNS. Services that are connected by then have to ask it. It answers nothing, or
+	// that it has failed.
+	Silent   Fault = "answering nothing, and all connections ended"
+	ServFail Fault = "answering SERVFAIL, and all connections ended"
 	// Of their disks. After a full and a failing one the part is started again, if it
 	// needs that, as the runbook says.
 	DiskSlow    Fault = "with a disk that takes 500 ms to force something"
 	DiskFull    Fault = "with a full disk"
 	DiskFailing Fault = "with a failing disk (EIO)"
-	// Of the wall clock of a service: it jumps by ClockJump, and back when the fault is
+	// Of the wall clock of a service or of NATS: it jumps by ClockJump, and back when the fault is
 	// over, or by ClockSway to one side and the other, again and again.
 	ClockAhead  Fault = "with a clock that jumps ahead by an hour, and back"
 	ClockBehind Fault = "with a clock that jumps back by an hour, and ahead"
@@ -148,6 +156,9 @@ const (
 func (f Fault) OfClock() bool {
 	return slices.Contains([]Fault{ClockAhead, ClockBehind, ClockSways}, f)
 }
+
+// OfNames reports whether a fault needs servers with names.
+func (f Fault) OfNames() bool { return f == Silent || f == ServFail }
 
 // OfDisk reports whether a fault needs a disk that can fail.
 func (f Fault) OfDisk() bool {

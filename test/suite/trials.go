@@ -80,6 +80,7 @@ func Trials(away time.Duration) []Trial {
 		{Parts: []string{Leader}, Fault: LatePostgres, For: 15 * time.Second},
 		{Parts: Services(), Fault: LateNATS, For: 15 * time.Second},
 		{Parts: []string{Intake, CapacityWatcher, Dispatcher}, Fault: HalfClosedNATS, For: time.Second},
+		{Parts: []string{Intake, CapacityWatcher, Dispatcher}, Fault: HalfClosedAPI, For: time.Second},
 		{Parts: []string{QueueManager(1), QueueManager(2)}, Fault: Killed, For: time.Second},
 	}
 	for _, part := range []string{Intake, CapacityWatcher, Dispatcher} {
@@ -110,10 +111,25 @@ func Machines() []Trial {
 	}
 	return append(trials,
 		Trial{Parts: []string{APIServer}, Fault: Back, For: 5 * time.Second},
-		Trial{Parts: []string{DNS}, Fault: Silent, For: 15 * time.Second})
+		Trial{Parts: []string{DNS}, Fault: Silent, For: 15 * time.Second},
+		Trial{Parts: []string{DNS}, Fault: ServFail, For: 15 * time.Second})
 }
 
-// Clocks are the faults of the wall clocks of services. A term goes by the clock that it
+// Policies are the changes of the configuration that meet gangs at a bad moment.
+func Policies() []Trial {
+	return []Trial{{Parts: []string{ResearchQuota}, Fault: Lowered, For: 15 * time.Second}}
+}
+
+// Several are the faults that strike several of three NATS servers at once: two, so that
+// nothing can be stored meanwhile, and all.
+func Several() []Trial {
+	return []Trial{
+		{Parts: []string{NATS(1), NATS(2)}, Fault: Killed, For: 3 * time.Second},
+		{Parts: []string{NATS(1), NATS(2), NATS(3)}, Fault: PowerLost, For: 3 * time.Second},
+	}
+}
+
+// Clocks are the faults of the wall clocks of services and of NATS. A term goes by the clock that it
 // has begun with, so the leader ends, too, while both clocks are wrong.
 func Clocks() []Trial {
 	var trials []Trial
@@ -123,7 +139,7 @@ func Clocks() []Trial {
 			And: &Trial{Parts: []string{Leader}, Fault: Killed, For: time.Second},
 		})
 	}
-	for _, part := range []string{Leader, Dispatcher, CapacityWatcher, Intake} {
+	for _, part := range []string{Leader, Dispatcher, CapacityWatcher, Intake, NATS(1)} {
 		for _, fault := range []Fault{ClockAhead, ClockBehind, ClockSways} {
 			trials = append(trials, Trial{Parts: []string{part}, Fault: fault, For: 15 * time.Second})
 		}
@@ -136,7 +152,8 @@ func (t Trial) shape(s Shape) Shape {
 	for each := &t; each != nil; each = each.And {
 		s.Disks = s.Disks || each.Fault.OfDisk()
 		s.Clocks = s.Clocks || each.Fault.OfClock()
-		s.Names = s.Names || each.Fault == Silent
+		s.Quota = s.Quota || each.Fault == Lowered
+		s.Names = s.Names || each.Fault.OfNames()
 	}
 	return s
 }

@@ -43,6 +43,9 @@ func (w *world) ask(queries *query.Client, request query.WorkloadsRequest) (reco
 	defer w.mu.Unlock()
 	for _, record := range answer.Workloads {
 		g := w.known(record)
+		if g != nil {
+			g.note(record)
+		}
 		switch {
 		case g == nil:
 			w.breach("workload %s was never submitted", record.ID)
@@ -55,6 +58,16 @@ func (w *world) ask(queries *query.Client, request query.WorkloadsRequest) (reco
 		}
 	}
 	return answer.Workloads, true
+}
+
+// note keeps what shows that a gang was evicted for another one, or has grown.
+func (g *gang) note(record workload.Record) {
+	pods := 0
+	for _, placement := range record.Placements {
+		pods += placement.Pods
+	}
+	g.grew = g.grew || g.kind == growing && pods > grownFrom
+	g.preempted = g.preempted || record.Reason != nil && record.Reason.Kind == workload.ReasonPreempted
 }
 
 // silent lists the names of the gangs that are not among those that live: they have

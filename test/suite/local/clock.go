@@ -122,20 +122,34 @@ func buildStepped(ctx context.Context, module, into string, packages ...string) 
 	return nil
 }
 
-// clockBinaries is where services with clocks that jump are.
+// clockBinaries is where programs with clocks that jump are.
 func (p *Provider) clockBinaries() string { return filepath.Join(p.Binaries, "clock") }
 
-// buildClocks builds the services with clocks that jump, when they are wanted. What is
-// built already Go's cache has.
+// buildClocks builds the services and NATS with clocks that jump, when they are wanted.
+// What is built already Go's cache has.
 func (in *installation) buildClocks(ctx context.Context) error {
 	if !in.shape.Clocks {
 		return nil
 	}
-	var packages []string
+	packages := []string{"github.com/nats-io/nats-server/v2"} // of the version that the workspace requires
 	for _, name := range []string{"intake", "queue-manager", "capacity-watcher", "dispatcher"} {
 		packages = append(packages, "./services/"+name)
 	}
 	return buildStepped(ctx, filepath.Dir(in.Binaries), in.clockBinaries(), packages...)
+}
+
+// withClock gives a part the program and the clock that can jump, when they are wanted.
+func (in *installation) withClock(name string, part *process) error {
+	if !in.shape.Clocks {
+		return nil
+	}
+	c, err := newClock(filepath.Join(in.dir, name+".clock"))
+	if err != nil {
+		return err
+	}
+	in.clocks[name], part.environment = c, []string{clockVariable + "=" + c.file}
+	part.binary = filepath.Join(in.clockBinaries(), filepath.Base(part.binary))
+	return nil
 }
 
 // clock is how far the clock of a process is from that of the machine.

@@ -39,8 +39,8 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 	if fault.OfDisk() {
 		return in.breakDisk(ctx, name, fault)
 	}
-	if name == suite.DNS && fault == suite.Silent {
-		return in.breakNames()
+	if name == suite.DNS && fault.OfNames() {
+		return in.breakNames(fault)
 	}
 	if name == suite.APIServer && fault == suite.Back {
 		return in.Cluster.RestoreEtcd, in.Cluster.SaveEtcd(ctx)
@@ -70,6 +70,8 @@ func (in *installation) Break(ctx context.Context, name string, fault suite.Faul
 		return halfClosed(in.toNATS[name]...), nil
 	case fault == suite.HalfClosedPostgres && in.toPostgres[name] != nil:
 		return halfClosed(in.toPostgres[name]), nil
+	case fault == suite.HalfClosedAPI && in.toAPI[name] != nil:
+		return halfClosed(in.toAPI[name]), nil
 	case fault == suite.LateNATS && in.toNATS[name] != nil:
 		return late(in.toNATS[name]...), nil
 	case fault == suite.LatePostgres && in.toPostgres[name] != nil:

@@ -57,7 +57,7 @@ func (p *Provider) Start(t *testing.T, shape suite.Shape) suite.Installation {
 		disks: map[string]*disk.Disk{}, access: suite.Access{Kubeconfig: p.Cluster.Kubeconfig, Cluster: name, Namespace: name},
 	}
 	t.Cleanup(func() { in.stop(t) })
-	for _, step := range []func(context.Context) error{in.startDisks, in.startNames, in.startNATS, in.startPostgres, in.buildClocks, in.startServices} {
+	for _, step := range []func(context.Context) error{in.startDisks, in.startNames, in.buildClocks, in.startNATS, in.startPostgres, in.startServices} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ type installation struct {
 	toNATS      map[string][]*proxy // by service, one for each server
 	toPostgres  map[string]*proxy   // by queue-manager
 	toAPI       map[string]*proxy   // by service
-	clocks      map[string]*clock   // by service; empty when they cannot jump
+	clocks      map[string]*clock   // by part; empty when they cannot jump
 }
 
 // Access implements suite.Installation.
@@ -123,12 +123,16 @@ func (in *installation) startNATS(ctx context.Context) error {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			return err
 		}
-		in.processes[name] = &process{
+		part := &process{
 			binary: filepath.Join(in.Binaries, "nats-server"), log: filepath.Join(in.dir, name+".log"),
 			arguments: []string{"--config", file, "--http_port", fmt.Sprint(monitors[i])},
 			ready:     fmt.Sprintf("http://127.0.0.1:%d/healthz?js-enabled-only=true", monitors[i]),
 		}
-		if err := in.processes[name].start(); err != nil {
+		in.processes[name] = part
+		if err := in.withClock(name, part); err != nil {
+			return err
+		}
+		if err := part.start(); err != nil {
 			return err
 		}
 	}

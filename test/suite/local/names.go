@@ -23,9 +23,9 @@ const domain = ".muster.test"
 // names is a DNS server for the services of an installation, which have a mount
 // namespace of their own with a resolv.conf that leads to it.
 type names struct {
-	conn   net.PacketConn
-	silent atomic.Bool
-	files  map[string]string // what is mounted, by where
+	conn            net.PacketConn
+	silent, refuses atomic.Bool
+	files           map[string]string // what is mounted, by where
 }
 
 // namesHere says why there can be no names on this machine; nil when there can.
@@ -84,13 +84,13 @@ func (n *names) serve() {
 		if n.silent.Load() {
 			continue
 		}
-		if answer, err := answerTo(buffer[:size]); err == nil {
+		if answer, err := answerTo(buffer[:size], n.refuses.Load()); err == nil {
 			_, _ = n.conn.WriteTo(answer, from) // who does not hear it asks again
 		}
 	}
 }
 
-func answerTo(question []byte) ([]byte, error) {
+func answerTo(question []byte, refuses bool) ([]byte, error) {
 	var asked dnsmessage.Message
 	if err := asked.Unpack(question); err != nil || len(asked.Questions) != 1 {
 		return nil, fmt.Errorf("not one question: %w", err)
@@ -101,6 +101,8 @@ func answerTo(question []byte) ([]byte, error) {
 		Questions: asked.Questions,
 	}
 	switch {
+	case refuses:
+		answer.RCode, answer.Authoritative = dnsmessage.RCodeServerFailure, false
 	case !strings.HasSuffix(q.Name.String(), domain+"."):
 		answer.RCode = dnsmessage.RCodeNameError
 	case q.Type == dnsmessage.TypeA:
@@ -134,13 +136,17 @@ func (in *installation) inNamespace(binary string, arguments []string) (string, 
 	return "unshare", append([]string{"--mount", "--propagation", "private", "sh", "-c", script, "sh", binary}, arguments...)
 }
 
-// breakNames has the DNS server answer nothing, and ends what is open, so that all
-// services have to ask.
-func (in *installation) breakNames() (func(context.Context) error, error) {
+// breakNames has the DNS server answer nothing, or that it has failed, and ends what is
+// open, so that all services have to ask.
+func (in *installation) breakNames(fault suite.Fault) (func(context.Context) error, error) {
 	if in.names == nil {
-		return nil, fmt.Errorf("%w: %s: %w", suite.ErrNotHere, suite.Silent, errors.Join(errors.New("servers have no names"), namesHere()))
+		return nil, fmt.Errorf("%w: DNS %s: %w", suite.ErrNotHere, fault, errors.Join(errors.New("servers have no names"), namesHere()))
 	}
-	in.names.silent.Store(true)
+	broken := &in.names.silent
+	if fault == suite.ServFail {
+		broken = &in.names.refuses
+	}
+	broken.Store(true)
 	for _, service := range suite.Services() {
 		for _, p := range slices.Concat(in.toNATS[service], []*proxy{in.toPostgres[service], in.toAPI[service]}) {
 			if p != nil {
@@ -148,5 +154,5 @@ func (in *installation) breakNames() (func(context.Context) error, error) {
 			}
 		}
 	}
-	return func(context.Context) error { in.names.silent.Store(false); return nil }, nil
+	return func(context.Context) error { broken.Store(false); return nil }, nil
 }

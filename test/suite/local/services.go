@@ -78,13 +78,8 @@ func (in *installation) prepare(name, queues string, port int) error {
 	if in.shape.TLS {
 		part.arguments = append(part.arguments, "--nats-ca="+in.access.TLS.CA, "--nats-certificate="+in.access.TLS.Certificate, "--nats-key="+in.access.TLS.Key)
 	}
-	if in.shape.Clocks {
-		c, err := newClock(filepath.Join(in.dir, name+".clock"))
-		if err != nil {
-			return err
-		}
-		in.clocks[name], part.environment = c, []string{clockVariable + "=" + c.file}
-		part.binary = filepath.Join(in.clockBinaries(), suite.Binary(name))
+	if err := in.withClock(name, part); err != nil {
+		return err
 	}
 	part.binary, part.arguments = in.inNamespace(part.binary, part.arguments)
 	return nil
@@ -101,7 +96,7 @@ func (in *installation) kubernetesServices() []string {
 
 func (in *installation) queuesFile() string {
 	if in.shape.Mixed {
-		return suite.MixedQueues(in.access.Namespace)
+		return suite.MixedQueues(in.access.Namespace, in.shape)
 	}
 	return suite.QueuesFile(in.access.Namespace)
 }
