@@ -66,7 +66,7 @@ func TestForceRelease(t *testing.T) {
 					if p.ID == gangID {
 						last = p
 					}
-				case *event.GangDesired:
+				case *event.GangCommand:
 					forgotten = forgotten || p.Workload == gangID && p.State == event.Forgotten
 				}
 			}

@@ -60,7 +60,7 @@ func (c *checking) submitJob(id workload.ID) {
 func (c *checking) said() (messages []string) {
 	for _, m := range c.Flush().Messages {
 		switch p := m.Payload.(type) {
-		case *event.GangDesired:
+		case *event.GangCommand:
 			messages = append(messages, p.State)
 		case *event.CheckWanted:
 			text := fmt.Sprintf("%s %d %s", p.Check, p.Number, p.State)

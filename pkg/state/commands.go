@@ -32,9 +32,9 @@ func (l *lifecycle) emitCommand(e *entry, state string, now time.Time) {
 	l.emit(now, event.DispatchSubject(e.Cluster, e.ID), ttl, command)
 }
 
-func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
+func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 	rules := l.rules(e)
-	command := &event.GangDesired{
+	command := &event.GangCommand{
 		Workload: e.ID, Cluster: e.Cluster, Attempt: e.Attempt, Epoch: l.epoch, State: state,
 		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
@@ -44,7 +44,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangDesired {
 		command.Placements = l.withDomains(e, places)
 	}
 	if p := e.Provisioning; p != nil && p.Open {
-		command.Provision = &event.ProvisionDesired{
+		command.Provision = &event.ProvisionCommand{
 			Name: p.Name, Number: p.Number, Class: p.Class, Parameters: p.Parameters, Pods: p.Pods,
 		}
 	}

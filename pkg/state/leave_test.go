@@ -92,10 +92,10 @@ func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
 			if e.Phase != workload.Queued || e.Attempt != 2 || e.Holding || e.Cluster != "" || s.present() != 0 {
 				t.Fatalf("the gang is %s in attempt %d of cluster %q, holding %t, %d nodes", e.Phase, e.Attempt, e.Cluster, e.Holding, s.present())
 			}
-			var last *event.GangDesired
+			var last *event.GangCommand
 			steps := s.Flush()
 			for _, m := range steps.Messages {
-				if c, is := m.Payload.(*event.GangDesired); is && m.Subject == event.DispatchSubject("c", gangID) {
+				if c, is := m.Payload.(*event.GangCommand); is && m.Subject == event.DispatchSubject("c", gangID) {
 					last = c
 				}
 			}
@@ -154,7 +154,7 @@ func TestAFinalEvictionEndsWhenItsClusterIsLost(t *testing.T) {
 // remove the attempt all the same.
 func TestNoRemovalInALostClusterIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	later := &event.GangDesired{Workload: gangID, Cluster: "c", Attempt: 3, State: event.Present, Queue: "q", Kind: "RayCluster", Name: "gang"}
+	later := &event.GangCommand{Workload: gangID, Cluster: "c", Attempt: 3, State: event.Present, Queue: "q", Kind: "RayCluster", Name: "gang"}
 	for name, lose := range map[string]func(*stage){
 		"it leaves during the removal": func(s *stage) {
 			s.status(1, func(g *event.GangStatus) { g.Created, g.Later = true, 3 })
@@ -164,7 +164,7 @@ func TestNoRemovalInALostClusterIsWaitedFor(t *testing.T) {
 		},
 		"it had left before the restoration": func(s *stage) {
 			s.leave(true)
-			s.Ahead(Ahead{Commands: []*event.GangDesired{later}}, s.now)
+			s.Ahead(Ahead{Commands: []*event.GangCommand{later}}, s.now)
 			s.step(time.Second)
 		},
 	} {

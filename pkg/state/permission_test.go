@@ -58,7 +58,7 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 		}
 	}
 	for _, m := range changes.Messages {
-		c, is := m.Payload.(*event.GangDesired)
+		c, is := m.Payload.(*event.GangCommand)
 		removed = removed || is && c.State == event.Absent && c.Attempt == 1 && m.Subject == event.DispatchSubject("c", gangID)
 	}
 	if !strings.Contains(said, "permission") || !removed {

@@ -52,7 +52,7 @@ func TestARequestThatTheLedgerDoesNotKnowIsTakenBack(t *testing.T) {
 	later.Name, later.Number = requestTwo, 2
 	unknown.Provision = &later
 	a.sent()
-	a.Ahead(Ahead{Commands: []*event.GangDesired{unknown}}, a.now)
+	a.Ahead(Ahead{Commands: []*event.GangCommand{unknown}}, a.now)
 	if got := a.sent(); len(got) == 0 || got[len(got)-1] != "absent "+requestTwo {
 		t.Errorf("commands are %q, want the removal of the unknown request last", got)
 	}

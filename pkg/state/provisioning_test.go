@@ -80,7 +80,7 @@ func (a *asker) answers(request, state string) {
 // sent lists the commands since the last call: the state, and the request in it.
 func (a *asker) sent() (commands []string) {
 	for _, m := range a.Flush().Messages {
-		if c, is := m.Payload.(*event.GangDesired); is {
+		if c, is := m.Payload.(*event.GangCommand); is {
 			text := c.State
 			if c.Provision != nil {
 				text += " " + c.Provision.Name

@@ -25,7 +25,7 @@ func (r *recovery) removingInOrder() []*entry {
 
 // passNumber ends the request that the ledger knows, and passes over the number of one that
 // it does not know.
-func (r *recovery) passNumber(e *entry, c *event.GangDesired, now time.Time) {
+func (r *recovery) passNumber(e *entry, c *event.GangCommand, now time.Time) {
 	r.withdrawRequest(e, now)
 	if c.Provision == nil {
 		return
@@ -41,7 +41,7 @@ func (r *recovery) passNumber(e *entry, c *event.GangDesired, now time.Time) {
 // removeAttempt removes the objects of an attempt that the ledger does not know. The
 // workload waits for the attempt after it, and takes part in admission once the pods of
 // the removed one are gone. Its cluster and reason say so in the ledger.
-func (r *recovery) removeAttempt(e *entry, c *event.GangDesired, now time.Time) {
+func (r *recovery) removeAttempt(e *entry, c *event.GangCommand, now time.Time) {
 	if e.Phase == workload.Queued {
 		r.admission.Dequeue(e.ID)
 	} else {
@@ -90,7 +90,7 @@ func (r *recovery) endRemoval(e *entry, now time.Time) {
 
 // removeUnknown removes objects that belong to no workload of the ledger. When they are
 // gone the dispatcher may forget them.
-func (r *recovery) removeUnknown(c *event.GangDesired, now time.Time) {
+func (r *recovery) removeUnknown(c *event.GangCommand, now time.Time) {
 	r.removals.trackUnknown(c)
 	r.resendAbsent(c, forgottenFor, now)
 }
@@ -107,7 +107,7 @@ func (r *recovery) removeReported(published *workload.Record, now time.Time) {
 		return
 	}
 	rules := r.queues[published.Queue].Rules.For(published.Life) // the defaults when the queue is gone
-	r.removeUnknown(&event.GangDesired{
+	r.removeUnknown(&event.GangCommand{
 		Workload: published.ID, Cluster: published.Cluster, Attempt: published.Attempt, Queue: published.Queue, Kind: published.Kind,
 		Namespace: published.Namespace, Name: published.Name, Placements: published.Placements,
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
@@ -129,7 +129,7 @@ func (r *recovery) removeForgotten(e *entry, published *workload.Record, now tim
 // afterUsed lets a workload that is submitted again begin after the attempts that
 // were lost with the database. It waits until objects of them are removed.
 func (r *recovery) afterUsed(e *entry, now time.Time) {
-	var last *event.GangDesired // of the clusters that have some, the first by name
+	var last *event.GangCommand // of the clusters that have some, the first by name
 	for key, c := range r.removals.unknown {
 		if key.workload == e.ID && c.Attempt == e.Attempt-1 && (last == nil || c.Cluster < last.Cluster) {
 			last = c
@@ -153,14 +153,14 @@ func (r *recovery) finishUnknownRemoval(s *event.GangStatus, now time.Time) {
 }
 
 // resendAbsent commands the removal of what a command from the lost time made.
-func (r *recovery) resendAbsent(c *event.GangDesired, ttl time.Duration, now time.Time) {
+func (r *recovery) resendAbsent(c *event.GangCommand, ttl time.Duration, now time.Time) {
 	r.resend(c, event.Absent, ttl, now)
 }
 
 // resend sends a command again with another state. It keeps what identifies the objects,
 // including the manifest of a bundle, which the ledger may not have.
-func (r *recovery) resend(c *event.GangDesired, state string, ttl time.Duration, now time.Time) {
-	again := &event.GangDesired{
+func (r *recovery) resend(c *event.GangCommand, state string, ttl time.Duration, now time.Time) {
+	again := &event.GangCommand{
 		Workload: c.Workload, Cluster: c.Cluster, Attempt: c.Attempt, Epoch: r.epoch, Order: r.commandOrder(), State: state,
 		Queue: c.Queue, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ForceAfter: c.ForceAfter, Trusted: c.Trusted, Provision: c.Provision,
 	}
@@ -173,6 +173,6 @@ func (r *recovery) resend(c *event.GangDesired, state string, ttl time.Duration,
 	r.emit(now, event.DispatchSubject(c.Cluster, c.Workload), ttl, again)
 }
 
-func restoredReason(message string, c *event.GangDesired) *workload.Reason {
+func restoredReason(message string, c *event.GangCommand) *workload.Reason {
 	return &workload.Reason{Kind: workload.ReasonRestored, Message: fmt.Sprintf(message, c.Attempt, c.Cluster)}
 }

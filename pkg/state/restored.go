@@ -11,7 +11,7 @@ import (
 // Postgres was restored to a state older than what was published from it.
 type Ahead struct {
 	// Commands are the last ones of their workloads.
-	Commands []*event.GangDesired `json:"commands,omitempty"`
+	Commands []*event.GangCommand `json:"commands,omitempty"`
 	// LastRecords are the last states of workloads that events reported. Their name in the
 	// decision log is stored, and never changes.
 	LastRecords []workload.Record `json:"told,omitempty"`
@@ -152,7 +152,7 @@ func (r *recovery) restoreEnd(e *entry, published workload.Record, now time.Time
 
 // recoverCommand deals with a command that the ledger does not know. It reports whether
 // the ledger's own command is to be sent again.
-func (r *recovery) recoverCommand(c *event.GangDesired, now time.Time) (again bool) {
+func (r *recovery) recoverCommand(c *event.GangCommand, now time.Time) (again bool) {
 	switch e := r.live.Get(c.Workload); {
 	case e == nil:
 		r.removals.noteUsed(workload.Record{Workload: workload.Workload{ID: c.Workload}, Attempt: c.Attempt, Holding: true})

@@ -169,7 +169,7 @@ func TestARequestThatWasTakenBackInTheLostTimeIsMadeAgain(t *testing.T) {
 	a.sent()
 	forgotten := a.command(a.gang(), event.Forgotten)
 	forgotten.Cluster, forgotten.Epoch = "c", laterEpoch-2
-	a.restore(Ahead{Commands: []*event.GangDesired{forgotten}, LastRecords: []workload.Record{a.gang().Record}})
+	a.restore(Ahead{Commands: []*event.GangCommand{forgotten}, LastRecords: []workload.Record{a.gang().Record}})
 	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
 	want := []string{"forgotten " + requestOne, fmt.Sprintf("provision %s%d", strings.TrimSuffix(requestOne, "1"), laterEpoch)}
 	if got := a.sent(); !slices.Equal(got, want) {

@@ -11,10 +11,10 @@ import (
 
 // lastFlushed returns the last command and the last event of what has been written since
 // the last call.
-func (s *stage) lastFlushed() (command *event.GangDesired, changed *event.WorkloadChanged) {
+func (s *stage) lastFlushed() (command *event.GangCommand, changed *event.WorkloadChanged) {
 	for _, m := range s.Flush().Messages {
 		switch p := m.Payload.(type) {
-		case *event.GangDesired:
+		case *event.GangCommand:
 			command = p
 		case *event.WorkloadChanged:
 			changed = p
@@ -160,7 +160,7 @@ func TestAPublishedAttemptIsNotUsedAgain(t *testing.T) {
 			c.published.ID = gangID
 			ahead := Ahead{LastRecords: []workload.Record{c.published}}
 			if c.forgotten > 0 {
-				ahead.Commands = []*event.GangDesired{{Workload: gangID, Cluster: "c", Attempt: c.forgotten, State: event.Forgotten}}
+				ahead.Commands = []*event.GangCommand{{Workload: gangID, Cluster: "c", Attempt: c.forgotten, State: event.Forgotten}}
 			}
 			s.Ahead(ahead, s.now)
 			for _, node := range []string{"a", "b", "c"} {
@@ -182,15 +182,15 @@ func TestALostWorkloadThatIsSubmittedAgainBeginsAfterItsAttempts(t *testing.T) {
 	lost := workload.Record{
 		Workload: workload.Workload{ID: "lost", Queue: "q", Kind: "RayCluster", Name: "lost"}, Phase: workload.Running, Attempt: 2, Cluster: "c", Holding: true,
 	}
-	command := &event.GangDesired{Workload: "lost", Cluster: "c", Attempt: 2, State: event.Present, Queue: "q", Kind: "RayCluster", Name: "lost"}
-	over := &event.GangDesired{Workload: "lost", Cluster: "c", Attempt: 2, State: event.Forgotten}
+	command := &event.GangCommand{Workload: "lost", Cluster: "c", Attempt: 2, State: event.Present, Queue: "q", Kind: "RayCluster", Name: "lost"}
+	over := &event.GangCommand{Workload: "lost", Cluster: "c", Attempt: 2, State: event.Forgotten}
 	for name, c := range map[string]struct {
 		ahead   Ahead
 		waits   bool // for the removal of what is there
 		attempt int
 	}{
-		"it runs":          {Ahead{LastRecords: []workload.Record{lost}, Lost: []workload.Record{lost}, Commands: []*event.GangDesired{command}}, true, 3},
-		"it is over":       {Ahead{Lost: []workload.Record{lost}, Commands: []*event.GangDesired{over}}, false, 3},
+		"it runs":          {Ahead{LastRecords: []workload.Record{lost}, Lost: []workload.Record{lost}, Commands: []*event.GangCommand{command}}, true, 3},
+		"it is over":       {Ahead{Lost: []workload.Record{lost}, Commands: []*event.GangCommand{over}}, false, 3},
 		"only events tell": {Ahead{LastRecords: []workload.Record{lost}}, true, 3},
 		"nothing tells":    {Ahead{}, false, 1},
 	} {

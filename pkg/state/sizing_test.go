@@ -28,7 +28,7 @@ func (s *stage) sizes(workers int, change ...func(*event.GangStatus)) {
 }
 
 // obeys repeats the yield of a command.
-func obeys(command *event.GangDesired) func(*event.GangStatus) {
+func obeys(command *event.GangCommand) func(*event.GangStatus) {
 	return func(status *event.GangStatus) { status.Yielded = command.Yield }
 }
 
@@ -83,7 +83,7 @@ func TestAGangGrowsByAllOrNothing(t *testing.T) {
 	if s.gang().Reason != nil {
 		t.Errorf("it has grown, and its reason is %+v", s.gang().Reason)
 	}
-	command, ok := changes.Messages[len(changes.Messages)-1].Payload.(*event.GangDesired)
+	command, ok := changes.Messages[len(changes.Messages)-1].Payload.(*event.GangCommand)
 	if !ok || len(command.Placements) != 5 || command.PodSets[1].Count != 4 || command.PodSets[1].AtStart() != 2 || command.Yield != "" {
 		t.Errorf("commanded %+v", command)
 	}

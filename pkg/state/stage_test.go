@@ -177,10 +177,10 @@ func (s *stage) is(phase workload.Phase, kind workload.ReasonKind) {
 
 // commanded returns the last command of what has been written since the last
 // call.
-func (s *stage) commanded() *event.GangDesired {
-	var last *event.GangDesired
+func (s *stage) commanded() *event.GangCommand {
+	var last *event.GangCommand
 	for _, m := range s.Flush().Messages {
-		if command, ok := m.Payload.(*event.GangDesired); ok {
+		if command, ok := m.Payload.(*event.GangCommand); ok {
 			last = command
 		}
 	}

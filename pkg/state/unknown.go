@@ -11,15 +11,15 @@ type removals struct {
 	// removing are the waiting workloads of which such an attempt is removed, unknown
 	// what is removed and has no workload.
 	removing map[workload.ID]bool
-	unknown  map[gangKey]*event.GangDesired
+	unknown  map[gangKey]*event.GangCommand
 	// used are the attempts in the streams of workloads that the ledger does
 	// not know: a workload of the same ID that is submitted later begins after them.
 	used map[workload.ID]int
 }
 
-func (r *removals) trackUnknown(c *event.GangDesired) {
+func (r *removals) trackUnknown(c *event.GangCommand) {
 	if r.unknown == nil {
-		r.unknown = map[gangKey]*event.GangDesired{}
+		r.unknown = map[gangKey]*event.GangCommand{}
 	}
 	r.unknown[gangKey{c.Cluster, c.Workload}] = c
 }
@@ -36,7 +36,7 @@ func (r *removals) noteUsed(published workload.Record) {
 	r.used[published.ID] = max(r.used[published.ID], last)
 }
 
-func (l *lifecycle) removal(e *entry) *event.GangDesired {
+func (l *lifecycle) removal(e *entry) *event.GangCommand {
 	command := l.command(e, event.Absent)
 	command.Attempt = e.Attempt - 1
 	return command

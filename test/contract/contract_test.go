@@ -56,7 +56,7 @@ func messages() []message {
 		{&event.NamespaceObserved{}, event.NamespaceSubject(cluster, "{namespace}"), "capacity-watcher", "queue-manager", "the labels of a namespace, or that it is gone"},
 		{&event.CapacitySynced{}, event.SyncedSubject(cluster), "capacity-watcher", "queue-manager", "everything that the watcher observes"},
 		{&event.GangObserved{}, event.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "the observed pods of a workload"},
-		{&event.GangDesired{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},
+		{&event.GangCommand{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},
 		{&event.GangStatus{}, event.StatusSubject(cluster, id), "dispatcher", "queue-manager", "the state of a workload's objects"},
 		{&event.PermissionAsked{}, event.PermissionAskedSubject(cluster), "dispatcher", "queue-manager", "may the cluster keep what needs a permission"},
 		{&event.PermissionGranted{}, event.PermissionSubject(cluster), "queue-manager", "dispatcher", "the cluster may, for so long after the question"},

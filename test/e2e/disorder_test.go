@@ -78,7 +78,7 @@ func TestAStaleCommandIsRefused(t *testing.T) {
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
 	id := w.submit(stack.RayCluster("gang", 1, 1))
 	w.reaches(id, workload.Running)
-	stale, err := event.New(event.NewID(), "test", time.Now(), &event.GangDesired{
+	stale, err := event.New(event.NewID(), "test", time.Now(), &event.GangCommand{
 		Workload: id, Cluster: w.Pool, Attempt: 1, Epoch: 0, State: event.Absent,
 		Kind: "RayCluster", Namespace: w.Namespace, Name: "gang",
 	})

@@ -27,7 +27,7 @@ type checker struct {
 	// promised are the workloads whose submitters have an event that reports them as queued.
 	promised map[workload.ID]bool
 	// newest command on each subject that NATS has had since it last lost any.
-	newest  map[string]*event.GangDesired
+	newest  map[string]*event.GangCommand
 	objects map[attemptKey]int // how often created
 	// createdAt is when last, lost are those of time that the ledger has lost.
 	createdAt map[attemptKey]time.Time
@@ -66,7 +66,7 @@ type checker struct {
 
 func newChecker(w *World) *checker {
 	return &checker{
-		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangDesired{}, objects: map[attemptKey]int{},
+		w: w, promised: map[workload.ID]bool{}, newest: map[string]*event.GangCommand{}, objects: map[attemptKey]int{},
 		requeues: map[attemptKey]bool{}, createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
 		whole: map[attemptKey]bool{}, proven: map[attemptKey]bool{}, roomy: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
 		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, nominations: map[workload.ID]int{},
@@ -228,7 +228,7 @@ func (c *checker) stored(stream string, m bus.Delivery) {
 	if stream != bus.DispatchStream {
 		return
 	}
-	command, ok := payloadOf(m).(*event.GangDesired)
+	command, ok := payloadOf(m).(*event.GangCommand)
 	if !ok {
 		c.w.breach("G3", "a command cannot be read: %s", m.Data)
 		return
@@ -242,4 +242,4 @@ func (c *checker) stored(stream string, m bus.Delivery) {
 }
 
 // forgetMessages starts again after NATS has lost some.
-func (c *checker) forgetMessages() { c.newest, c.reportLost = map[string]*event.GangDesired{}, true }
+func (c *checker) forgetMessages() { c.newest, c.reportLost = map[string]*event.GangCommand{}, true }

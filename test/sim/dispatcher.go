@@ -108,7 +108,7 @@ func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, 
 // run starts what works on commands.
 func (s *schedule) run(r *dispatcher.Reconciler) {
 	s.w.net.follow(s.m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
-		if command, ok := payloadOf(d).(*event.GangDesired); ok {
+		if command, ok := payloadOf(d).(*event.GangCommand); ok {
 			command.Whole = command.Whole && s.w.Bug != BugNotWhole
 			r.Command(command)
 		}

@@ -16,10 +16,10 @@ const (
 	Forgotten = "forgotten" // nothing more to do; the dispatcher may forget it
 )
 
-// GangDesired is a command to the dispatcher of a cluster: the wanted state of one
+// GangCommand is a command to the dispatcher of a cluster: the wanted state of one
 // workload. Last value per workload, so a dispatcher that starts reads all of them and
 // compares with the cluster; executing one twice changes nothing.
-type GangDesired struct {
+type GangCommand struct {
 	Workload workload.ID `json:"workload"`
 	Cluster  string      `json:"cluster"`
 	Attempt  int         `json:"attempt"`
@@ -67,7 +67,7 @@ type GangDesired struct {
 	Identity *workload.Identity `json:"identity,omitempty"`
 	// Provision, with Provision and Present, is the request for nodes that is to exist. With
 	// other states it is the one that is to be deleted.
-	Provision *ProvisionDesired `json:"provision,omitempty"`
+	Provision *ProvisionCommand `json:"provision,omitempty"`
 	// Yield, with Present, says that places were given up, and is the name of this
 	// command: the places are freed once GangStatus.Yielded repeats it.
 	Yield string `json:"yield,omitempty"`
@@ -87,7 +87,7 @@ type GiveUp struct {
 }
 
 // Supersedes reports whether the command was given after the other one.
-func (e *GangDesired) Supersedes(other *GangDesired) bool {
+func (e *GangCommand) Supersedes(other *GangCommand) bool {
 	if e.Epoch != other.Epoch {
 		return e.Epoch > other.Epoch
 	}
@@ -96,15 +96,15 @@ func (e *GangDesired) Supersedes(other *GangDesired) bool {
 
 // NeedsManifest reports whether the dispatcher needs the manifest to obey: to
 // create the objects, and to find all objects of a workload that has several.
-func (e *GangDesired) NeedsManifest() bool {
+func (e *GangCommand) NeedsManifest() bool {
 	return e.State == Present || e.State == Provision || e.Kind == workload.KindAppWrapper && e.State != Forgotten
 }
 
 // EventType implements Payload.
-func (*GangDesired) EventType() string { return "dev.muster.dispatch.desired.v1" }
+func (*GangCommand) EventType() string { return "dev.muster.dispatch.desired.v1" }
 
 // CloudEventSubject implements Payload.
-func (e *GangDesired) CloudEventSubject() string { return string(e.Workload) }
+func (e *GangCommand) CloudEventSubject() string { return string(e.Workload) }
 
 // Outcomes of a Ray job.
 const (
@@ -161,7 +161,7 @@ type GangStatus struct {
 	// and was created in an epoch before the command's: the database was restored to a state
 	// older than it. Zero otherwise.
 	Later int `json:"later,omitempty"`
-	// Yielded is the GangDesired.Yield of the executed command: no pod is, or will be,
+	// Yielded is the GangCommand.Yield of the executed command: no pod is, or will be,
 	// sent elsewhere. Empty when the command has none.
 	Yielded string `json:"yielded,omitempty"`
 	// Provision is what became of the request for nodes; nil where none is wanted.

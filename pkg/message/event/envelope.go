@@ -93,7 +93,7 @@ func Marshal(id, source string, at time.Time, traceparent string, payload Payloa
 	return encoded, nil
 }
 
-// WithManifest adds the manifest to an encoded GangDesired that has none. It returns what
+// WithManifest adds the manifest to an encoded GangCommand that has none. It returns what
 // Marshal would have made of the command with the manifest. It does not decode the command:
 // the data is the last member of the envelope, the manifest the last of the data, and
 // other members of a command are never all empty.

@@ -58,7 +58,7 @@ func TestWithManifest(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	manifest := json.RawMessage(`{"kind":"RayJob","metadata":{"name":"a <b> & \"c\" }}"}}`)
-	commands := map[string]event.GangDesired{
+	commands := map[string]event.GangCommand{
 		"no field set": {},
 		"absent":       {Workload: "w", Cluster: "c", State: event.Absent, Kind: workload.KindAppWrapper},
 		"the last field is a list": {

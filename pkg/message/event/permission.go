@@ -7,7 +7,7 @@ import (
 )
 
 // PermissionAsked asks that a cluster may keep the objects that need a permission
-// (GangDesired.Permitted). The permission counts from the time of the question, by the clock
+// (GangCommand.Permitted). The permission counts from the time of the question, by the clock
 // of the dispatcher, so an answer that comes late gives less time, never more. Last value
 // per cluster.
 type PermissionAsked struct {

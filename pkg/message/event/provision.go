@@ -2,8 +2,8 @@ package event
 
 import "muster.dev/muster/pkg/spec/workload"
 
-// ProvisionDesired is a ProvisioningRequest that is to exist.
-type ProvisionDesired struct {
+// ProvisionCommand is a ProvisioningRequest that is to exist.
+type ProvisionCommand struct {
 	// Name of the object, with the number of the request in it.
 	Name   string `json:"name"`
 	Number int    `json:"number"`

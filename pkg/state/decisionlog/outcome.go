@@ -85,7 +85,7 @@ func Outcome(c state.Changes) []byte {
 	}
 	for _, m := range c.Messages {
 		sent := messageLine{Message: m.ID, Subject: m.Subject, At: m.At.UTC(), TTL: m.TTL, Type: m.Payload.EventType()}
-		if command, ok := m.Payload.(*event.GangDesired); ok {
+		if command, ok := m.Payload.(*event.GangCommand); ok {
 			sent.State, sent.EvictAt = command.State, command.EvictAt.UTC()
 		}
 		line(sent)

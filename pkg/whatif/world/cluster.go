@@ -27,7 +27,7 @@ func (r *World) settleMessages() {
 		}
 		r.note(changes)
 		for _, message := range changes.Messages {
-			if command, is := message.Payload.(*event.GangDesired); is {
+			if command, is := message.Payload.(*event.GangCommand); is {
 				r.obey(command)
 			}
 		}
@@ -52,7 +52,7 @@ func (r *World) note(changes state.Changes) {
 
 // obey is the dispatcher and the cluster behind it: what is commanded is so at
 // once.
-func (r *World) obey(command *event.GangDesired) {
+func (r *World) obey(command *event.GangCommand) {
 	record := r.records[command.Workload]
 	if record == nil || command.Attempt != record.Attempt {
 		return
@@ -73,7 +73,7 @@ func (r *World) obey(command *event.GangDesired) {
 }
 
 // giveUp is KubeRay where worker groups have become smaller: their pods go at once.
-func (r *World) giveUp(record *workload.Record, command *event.GangDesired) {
+func (r *World) giveUp(record *workload.Record, command *event.GangCommand) {
 	status := r.statusOf(record)
 	status.Created, status.Yielded, status.Sizes = true, command.Yield, map[string]int{}
 	places := slices.Clone(command.Placements)

@@ -143,7 +143,7 @@ func followCommands(ctx context.Context, commands *bus.Following, reconciler *re
 				}
 				continue
 			}
-			command, ok := payload.(*event.GangDesired)
+			command, ok := payload.(*event.GangCommand)
 			if !ok {
 				logger.Error("message is not a command; dropping it", zap.String("subject", d.Subject), zap.String("type", payload.EventType()))
 				continue

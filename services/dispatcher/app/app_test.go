@@ -219,7 +219,7 @@ func TestJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := event.GangDesired{
+		job := event.GangCommand{
 			Workload: workload.ID("jobs-" + outcome), Cluster: clusterName, Attempt: 1, Epoch: 1, State: event.Present, Queue: "q",
 			Kind: "RayJob", Namespace: w.namespace, Name: outcome, PodSets: object.PodSets, Manifest: object.Manifest,
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // wrapped makes the command to create objects of which a config map comes first.
-func (w *world) wrapped(id workload.ID, objects ...string) event.GangDesired {
+func (w *world) wrapped(id workload.ID, objects ...string) event.GangCommand {
 	w.t.Helper()
 	items := []bundle.Item{{Object: json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + string(id) + `"}}`)}}
 	for _, object := range objects {
@@ -39,7 +39,7 @@ func TestEveryObjectIsPermittedBeforeAnyIsCreated(t *testing.T) {
 	const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"x"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`
 	for id, c := range map[string]struct {
 		object string
-		change func(*event.GangDesired)
+		change func(*event.GangCommand)
 		want   string
 	}{
 		"token":    {`{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/service-account-token","metadata":{"name":"x"}}`, nil, "Kubernetes gives rights for it"},
@@ -48,9 +48,9 @@ func TestEveryObjectIsPermittedBeforeAnyIsCreated(t *testing.T) {
 		"path":     {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"../../x"}}`, nil, `"../../x" may not contain '/'`},
 		"pods":     {pod, nil, "not allowed by the queue's pod policy: spec: privileged"},
 		"own-right": {`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"x"}}`,
-			func(g *event.GangDesired) { g.ObjectPolicy.Kinds = []string{"default", "Lease.coordination.k8s.io"} },
+			func(g *event.GangCommand) { g.ObjectPolicy.Kinds = []string{"default", "Lease.coordination.k8s.io"} },
 			"the dispatcher lacks a right: it may not create leases.coordination.k8s.io in namespace permit"},
-		"identity": {job, func(g *event.GangDesired) {
+		"identity": {job, func(g *event.GangCommand) {
 			g.Identity = &workload.Identity{User: "mallory", Groups: []string{"system:authenticated"}}
 		},
 			`user "mallory" may not create configmaps in namespace permit`},

@@ -20,7 +20,7 @@ const wrappedJob = `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name
 	"metadata": {}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "c"}]}}}}`
 
 // bundle is the command for a workload of a Job and these objects.
-func (w *world) bundle(id workload.ID, others ...string) event.GangDesired {
+func (w *world) bundle(id workload.ID, others ...string) event.GangCommand {
 	w.t.Helper()
 	wrapped := bundle.Bundle{}
 	for _, object := range append([]string{fmt.Sprintf(wrappedJob, id)}, others...) {
@@ -32,7 +32,7 @@ func (w *world) bundle(id workload.ID, others ...string) event.GangDesired {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return event.GangDesired{
+	return event.GangCommand{
 		Workload: id, Cluster: clusterName, Attempt: 1, Epoch: 1, State: event.Present, Queue: "q",
 		Kind: "AppWrapper", Namespace: w.namespace, Name: string(id), Manifest: manifest,
 		PodSets:    []workload.PodSet{{Name: "job", Count: 1}},

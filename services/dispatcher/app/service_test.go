@@ -75,7 +75,7 @@ func (d *step) wipe() *step {
 	return newDeskAt(d.t, port)
 }
 
-func (d *step) command(c event.GangDesired) {
+func (d *step) command(c event.GangCommand) {
 	d.t.Helper()
 	d.said++
 	envelope, err := event.New(fmt.Sprintf("%s-%d", c.Workload, d.said), "test", time.Now(), &c)
@@ -87,7 +87,7 @@ func (d *step) command(c event.GangDesired) {
 	}
 }
 
-func (d *step) absent(c event.GangDesired) {
+func (d *step) absent(c event.GangCommand) {
 	d.t.Helper()
 	c.State, c.PodSets, c.Placements, c.Manifest = event.Absent, nil, nil, nil
 	d.command(c)
@@ -163,7 +163,7 @@ type workers []int
 
 // gang is the command for a RayCluster: a head (1 CPU) on the first node, and
 // workers on the nodes as given.
-func (w *world) gang(id workload.ID, name string, at workers) event.GangDesired {
+func (w *world) gang(id workload.ID, name string, at workers) event.GangCommand {
 	w.t.Helper()
 	replicas := 0
 	placements := []workload.Placement{{PodSet: "headgroup", Node: w.nodes[0], Pods: 1}}
@@ -176,7 +176,7 @@ func (w *world) gang(id workload.ID, name string, at workers) event.GangDesired 
 		w.t.Fatal(err)
 	}
 	placements[0].PodSet = object.PodSets[0].Name
-	return event.GangDesired{
+	return event.GangCommand{
 		Workload: id, Cluster: clusterName, Attempt: 1, Epoch: 1, State: event.Present, Queue: "q",
 		Kind: "RayCluster", Namespace: w.namespace, Name: name,
 		PodSets: object.PodSets, Placements: placements, Manifest: object.Manifest,

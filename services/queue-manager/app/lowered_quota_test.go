@@ -33,7 +33,7 @@ func TestPlacesMoveThoughQuotaWasLowered(t *testing.T) {
 	kept := *command
 	kept.Placements = slices.DeleteFunc(slices.Clone(command.Placements), func(p workload.Placement) bool { return p.Node == lost })
 	w.pods(&kept)
-	moved := await(w, "its place moves", func(e *event.GangDesired) bool {
+	moved := await(w, "its place moves", func(e *event.GangCommand) bool {
 		return e.Workload == gang && e.Attempt == 1 && e.State == event.Present && len(e.Placements) > 0 &&
 			!slices.ContainsFunc(e.Placements, func(p workload.Placement) bool { return p.Node == lost })
 	})

@@ -59,7 +59,7 @@ func (w *world) copied(suffix string) string {
 }
 
 // started has a gang run in the given attempt.
-func (w *world) started(id workload.ID, attempt int) *event.GangDesired {
+func (w *world) started(id workload.ID, attempt int) *event.GangCommand {
 	w.t.Helper()
 	command := w.command(id, event.Present, attempt)
 	w.status(event.GangStatus{Workload: id, Attempt: attempt, Created: true})
@@ -125,7 +125,7 @@ func TestADatabaseRestoredToAnOlderState(t *testing.T) {
 	w.config.DatabaseURL = older
 	w.start()
 	for _, id := range []workload.ID{waits, accepted} {
-		removed := await(w, "the attempt of the lost time is removed", func(e *event.GangDesired) bool {
+		removed := await(w, "the attempt of the lost time is removed", func(e *event.GangCommand) bool {
 			return e.Workload == id && e.State == event.Absent && e.Attempt == 1
 		})
 		if removed.Epoch <= before.Epoch {
@@ -146,7 +146,7 @@ func TestADatabaseRestoredToAnOlderState(t *testing.T) {
 		w.goneAs(id, 1)
 		w.started(id, 2)
 	}
-	await(w, "what ran is commanded again", func(e *event.GangDesired) bool {
+	await(w, "what ran is commanded again", func(e *event.GangCommand) bool {
 		return e.Workload == runs && e.State == event.Present && e.Attempt == 1
 	})
 	w.recovered(map[string]float64{"requeued": 2, "removed": 0, "ended": 0, "lost": 0, "unasked": 0})
@@ -237,7 +237,7 @@ func TestANewDatabaseRemovesNothing(t *testing.T) {
 }
 
 // last returns the last command of a workload that NATS has.
-func (w *world) last(id workload.ID) *event.GangDesired {
+func (w *world) last(id workload.ID) *event.GangCommand {
 	w.t.Helper()
 	js, err := jetstream.New(w.bus.Conn())
 	if err != nil {
@@ -259,7 +259,7 @@ func (w *world) last(id workload.ID) *event.GangDesired {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return payload.(*event.GangDesired)
+	return payload.(*event.GangCommand)
 }
 
 // silenced takes away what was said of a workload, as if it had not been published

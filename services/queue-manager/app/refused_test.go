@@ -219,7 +219,7 @@ func TestAMoveThatIsRefusedLeavesTheGangWhereItIs(t *testing.T) {
 	w.node("b", 4)
 	w.refuse("reservations", "INSERT", fmt.Sprintf("NEW.workload = '%s'", bad), "23514")
 	w.publish(event.NodeSubject(cluster, "a"), &event.NodeRemoved{Version: w.nextVersion(), Cluster: cluster, Node: "a"})
-	await(w, "the other gang on node b", func(e *event.GangDesired) bool {
+	await(w, "the other gang on node b", func(e *event.GangCommand) bool {
 		return e.Workload == good && len(e.Placements) > 0 && e.Placements[0].Node == "b"
 	})
 	stays := await(w, "a reason", func(e *event.WorkloadChanged) bool {

@@ -199,7 +199,7 @@ func (w *world) status(s event.GangStatus) {
 }
 
 // pods reports all pods of the gang as ready where the command puts them.
-func (w *world) pods(command *event.GangDesired) {
+func (w *world) pods(command *event.GangCommand) {
 	w.t.Helper()
 	var pods []event.GangPod
 	for _, p := range command.Placements {
@@ -241,9 +241,9 @@ func isReason(r *workload.Reason, kind workload.ReasonKind) bool {
 	return r.Kind == kind || kind == workload.ReasonFit && r.Kind == workload.ReasonNeverFits && r.Shortage != nil
 }
 
-func (w *world) command(id workload.ID, state string, attempt int) *event.GangDesired {
+func (w *world) command(id workload.ID, state string, attempt int) *event.GangCommand {
 	w.t.Helper()
-	return await(w, fmt.Sprintf("command %s for workload %s", state, id), func(e *event.GangDesired) bool {
+	return await(w, fmt.Sprintf("command %s for workload %s", state, id), func(e *event.GangCommand) bool {
 		return e.Workload == id && e.State == state && e.Attempt == attempt
 	})
 }

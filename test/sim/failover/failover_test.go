@@ -51,7 +51,7 @@ func (p *process) act(holds bool) {
 }
 
 // reconcile plays the reconciler.
-func (p *process) reconcile(ctx context.Context, command *event.GangDesired) {
+func (p *process) reconcile(ctx context.Context, command *event.GangCommand) {
 	c := p.c
 	status := &event.GangStatus{Workload: command.Workload, Cluster: c.name, Attempt: command.Attempt, Session: c.epoch}
 	i := slices.IndexFunc(c.pods, func(o *pod) bool { return o.id == command.Workload })
@@ -87,7 +87,7 @@ func (p *process) reconcile(ctx context.Context, command *event.GangDesired) {
 	}
 }
 
-func (p *process) stopped(ctx context.Context, command *event.GangDesired) bool {
+func (p *process) stopped(ctx context.Context, command *event.GangCommand) bool {
 	stopped, err := p.keeper.WasStopped(ctx, command.Workload, command.Attempt)
 	return err == nil && stopped
 }

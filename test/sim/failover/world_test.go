@@ -72,8 +72,8 @@ type cluster struct {
 	writes    int
 	pods      []*pod // one of each object
 	late      []late
-	commands  map[workload.ID]*event.GangDesired // as queue-manager has sent them
-	read      map[workload.ID]*event.GangDesired // as the holder has read them
+	commands  map[workload.ID]*event.GangCommand // as queue-manager has sent them
+	read      map[workload.ID]*event.GangCommand // as the holder has read them
 	granted   *event.PermissionGranted
 	processes []*process
 	holder    int
@@ -132,7 +132,7 @@ func newWorld(seed uint64, planted bug) *world {
 	w.state.SetSilentAfter(silence)
 	w.state.BeginDecisions(w.now())
 	for _, name := range []string{"a", "b", "c"} {
-		c := &cluster{w: w, name: name, commands: map[workload.ID]*event.GangDesired{}, read: map[workload.ID]*event.GangDesired{}}
+		c := &cluster{w: w, name: name, commands: map[workload.ID]*event.GangCommand{}, read: map[workload.ID]*event.GangCommand{}}
 		for range 2 {
 			c.processes = append(c.processes, c.start())
 		}
@@ -156,7 +156,7 @@ func (c *cluster) start() *process {
 // take makes a process the holder of the Lease.
 func (c *cluster) take(i int) {
 	c.holder, c.epoch = i, c.epoch+1
-	c.read = map[workload.ID]*event.GangDesired{} // read again
+	c.read = map[workload.ID]*event.GangCommand{} // read again
 	c.processes[i].askAt = c.w.at
 }
 
@@ -297,7 +297,7 @@ func (w *world) send() {
 	for _, m := range w.state.Flush().Messages {
 		for _, c := range w.clusters {
 			switch p := m.Payload.(type) {
-			case *event.GangDesired:
+			case *event.GangCommand:
 				if p.Cluster == c.name {
 					c.commands[p.Workload] = p
 				}

@@ -13,7 +13,7 @@ import (
 // half of which have been sent to their places.
 func BenchmarkLargeGang(b *testing.B) {
 	const size = 512
-	desired := &event.GangDesired{Attempt: 2, PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: size}}}
+	desired := &event.GangCommand{Attempt: 2, PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: size}}}
 	var pods []gang.Pod
 	sent := map[string]string{}
 	for i := range size {

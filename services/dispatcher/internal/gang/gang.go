@@ -68,7 +68,7 @@ type Missing struct {
 //
 // sent is where pods have been sent already, by UID. What is seen of them may
 // still be from before; their places are taken all the same.
-func Pins(command *event.GangDesired, pods []Pod, sent map[string]string, early func([]Missing) bool) []Pin {
+func Pins(command *event.GangCommand, pods []Pod, sent map[string]string, early func([]Missing) bool) []Pin {
 	sets, begun := setsOf(command, pods, sent)
 	missing, proven := missingOf(command, sets)
 	if !begun && (!proven || len(missing) > 0 && (early == nil || !early(missing))) {
@@ -85,14 +85,14 @@ func Pins(command *event.GangDesired, pods []Pod, sent map[string]string, early 
 
 // StillMissing returns the pods of the gang that do not exist yet, of the sets that have
 // some.
-func StillMissing(command *event.GangDesired, pods []Pod, sent map[string]string) []Missing {
+func StillMissing(command *event.GangCommand, pods []Pod, sent map[string]string) []Missing {
 	sets, _ := setsOf(command, pods, sent)
 	missing, _ := missingOf(command, sets)
 	return missing
 }
 
 // setsOf returns the gang's pods by set, and whether one of them has been sent to a node.
-func setsOf(command *event.GangDesired, pods []Pod, sent map[string]string) (sets map[string][]Pod, begun bool) {
+func setsOf(command *event.GangCommand, pods []Pod, sent map[string]string) (sets map[string][]Pod, begun bool) {
 	sets = map[string][]Pod{}
 	for _, pod := range present(command, pods, sent) {
 		if pod.Cleanup {
@@ -107,7 +107,7 @@ func setsOf(command *event.GangDesired, pods []Pod, sent map[string]string) (set
 // missingOf returns what is missing of sets that have a pod, and whether all have one
 // that are to. Replicas in slices have to be whole: their domains are chosen for them
 // together.
-func missingOf(command *event.GangDesired, sets map[string][]Pod) (missing []Missing, proven bool) {
+func missingOf(command *event.GangCommand, sets map[string][]Pod) (missing []Missing, proven bool) {
 	proven = true
 	for _, set := range command.PodSets {
 		there := sets[set.Name]
@@ -136,7 +136,7 @@ func sliceSize(set workload.PodSet) int {
 // Displaced returns the pods that were sent to a place that is not the gang's any
 // more: it was lost, and another one is reserved instead. Their replacements are
 // sent there. sent is as for Pins.
-func Displaced(command *event.GangDesired, pods []Pod, sent map[string]string) []Pod {
+func Displaced(command *event.GangCommand, pods []Pod, sent map[string]string) []Pod {
 	free, hostnames := places(command)
 	var away []Pod
 	for _, pod := range pods {
@@ -170,7 +170,7 @@ func Displaced(command *event.GangDesired, pods []Pod, sent map[string]string) [
 
 // CleanupPins returns, while the object is being deleted, the pods that clean up
 // after the gang: each has the place of a pod of its set that is gone.
-func CleanupPins(command *event.GangDesired, pods []Pod, sent map[string]string) []Pin {
+func CleanupPins(command *event.GangCommand, pods []Pod, sent map[string]string) []Pin {
 	there := present(command, pods, sent)
 	i := slices.IndexFunc(there, func(p Pod) bool { return p.Cleanup && p.Gated })
 	if i < 0 {
@@ -183,7 +183,7 @@ func CleanupPins(command *event.GangDesired, pods []Pod, sent map[string]string)
 }
 
 // present returns the pods of the attempt that have a place or need one.
-func present(command *event.GangDesired, pods []Pod, sent map[string]string) []Pod {
+func present(command *event.GangCommand, pods []Pod, sent map[string]string) []Pod {
 	var there []Pod
 	for _, pod := range pods {
 		if hostname, ok := sent[pod.UID]; ok && pod.Gated {
@@ -200,7 +200,7 @@ func present(command *event.GangDesired, pods []Pod, sent map[string]string) []P
 }
 
 // submitter reports whether the pod set is the one without gates.
-func submitter(command *event.GangDesired, set string) bool {
+func submitter(command *event.GangCommand, set string) bool {
 	return slices.ContainsFunc(command.PodSets, func(s workload.PodSet) bool {
 		return s.Name == set && s.Role == workload.RoleSubmitter
 	})
@@ -210,6 +210,6 @@ func submitter(command *event.GangDesired, set string) bool {
 // the same command or a later one, by epoch, then order. Attempts do not count: after
 // Postgres was restored to an older state a later leader may command an earlier attempt, or
 // a workload that was forgotten.
-func Replaces(command, known *event.GangDesired) bool {
+func Replaces(command, known *event.GangCommand) bool {
 	return known == nil || !known.Supersedes(command)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // command is for a head on node a and two workers on a and b.
-func command() *event.GangDesired {
-	return &event.GangDesired{
+func command() *event.GangCommand {
+	return &event.GangCommand{
 		Attempt: 2, Epoch: 5,
 		PodSets: []workload.PodSet{
 			{Name: "headgroup", Role: workload.RoleHead, Count: 1}, {Name: "workers", Role: workload.RoleWorker, Count: 2},
@@ -190,13 +190,13 @@ func TestCleanupPins(t *testing.T) {
 
 func TestNewer(t *testing.T) {
 	t.Parallel()
-	at := func(attempt int, epoch int64) *event.GangDesired {
-		return &event.GangDesired{Attempt: attempt, Epoch: epoch}
+	at := func(attempt int, epoch int64) *event.GangCommand {
+		return &event.GangCommand{Attempt: attempt, Epoch: epoch}
 	}
 	forgotten := at(1, 1)
 	forgotten.State = event.Forgotten
 	for _, c := range []struct {
-		command, known *event.GangDesired
+		command, known *event.GangCommand
 		want           bool
 	}{
 		{at(1, 1), nil, true}, {at(1, 0), forgotten, false}, {at(2, 2), forgotten, true},
@@ -213,7 +213,7 @@ func TestNewer(t *testing.T) {
 // together; one that lost a pod gets it back where the other is.
 func TestReplicasStayInOneDomain(t *testing.T) {
 	t.Parallel()
-	c := &event.GangDesired{Attempt: 2,
+	c := &event.GangCommand{Attempt: 2,
 		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: 4}},
 		Placements: []workload.Placement{
 			{PodSet: "workers", Node: "a", Pods: 1, Domain: "r1"}, {PodSet: "workers", Node: "b", Pods: 1, Domain: "r2"},

@@ -12,7 +12,7 @@ import (
 type place struct{ set, hostname string }
 
 // places counts the command's places, and gives the hostname of their nodes.
-func places(command *event.GangDesired) (count map[place]int, hostnames map[string]string) {
+func places(command *event.GangCommand) (count map[place]int, hostnames map[string]string) {
 	count, hostnames = map[place]int{}, map[string]string{}
 	for _, p := range command.Placements {
 		hostname := cmp.Or(p.Hostname, p.Node)
@@ -25,7 +25,7 @@ func places(command *event.GangDesired) (count map[place]int, hostnames map[stri
 // pinsOf gives the gated pods of a set the places of the set that no other pod has. Pods of
 // a replica of several hosts go to one domain. Replicas that are placed in part come first,
 // because their domain is chosen; the others follow in the order of their names.
-func pinsOf(command *event.GangDesired, set workload.PodSet, pods []Pod) []Pin {
+func pinsOf(command *event.GangCommand, set workload.PodSet, pods []Pod) []Pin {
 	v := vacant{}
 	nodeOf := map[string]string{} // bound pods are known by node, places by hostname
 	for _, place := range command.Placements {

@@ -46,7 +46,7 @@ func TestReplicasAreNeverSplit(t *testing.T) {
 
 // sliceWorld is a gang that runs, with one slice to a replica.
 type sliceWorld struct {
-	command *event.GangDesired
+	command *event.GangCommand
 	hosts   int
 	domains map[string]string // by node
 	pods    []gang.Pod
@@ -67,7 +67,7 @@ func newSliceWorld(t *rapid.T) *sliceWorld {
 			nodes, w.domains[p.Node] = append(nodes, p), p.Domain
 		}
 	}
-	w.command = &event.GangDesired{Attempt: 2,
+	w.command = &event.GangCommand{Attempt: 2,
 		PodSets: []workload.PodSet{
 			{Name: "headgroup", Role: workload.RoleHead, Count: 1},
 			{Name: "workers", Role: workload.RoleWorker, Count: replicas * w.hosts, Topology: &workload.Topology{SliceLevel: "pool", SliceSize: w.hosts * perSlice}},

@@ -12,7 +12,7 @@ import (
 // or may begin to and are not what Muster admitted: their labels are not those of
 // the templates as Muster stamped them. The templates were changed, or the
 // pods. Without the labels nothing accounts for them, and nothing pins them.
-func Unplanned(command *event.GangDesired, made []Pod) []Pod {
+func Unplanned(command *event.GangCommand, made []Pod) []Pod {
 	var unplanned []Pod
 	for _, pod := range made {
 		planned := pod.Cluster == command.Cluster && pod.Workload == command.Workload && pod.Attempt == command.Attempt &&
@@ -46,7 +46,7 @@ func Members(pods []Pod, created, clusters []string) []Pod {
 // Extra returns the pods of a gang that run, or may begin to, beyond the places of
 // their pod set: where nothing holds them back, as under trusted placement. Those on
 // nodes stay before those that wait.
-func Extra(command *event.GangDesired, members []Pod) []Pod {
+func Extra(command *event.GangCommand, members []Pod) []Pod {
 	places := map[string]int{}
 	for _, p := range command.Placements {
 		places[p.PodSet] += p.Pods

@@ -23,7 +23,7 @@ func changed(change func(*Pod)) Pod {
 // whatever it carries instead.
 func TestUnplanned(t *testing.T) {
 	t.Parallel()
-	command := &event.GangDesired{Workload: "w", Cluster: "c", Attempt: 2, Namespace: "n", PodSets: []workload.PodSet{{Name: "workers"}}}
+	command := &event.GangCommand{Workload: "w", Cluster: "c", Attempt: 2, Namespace: "n", PodSets: []workload.PodSet{{Name: "workers"}}}
 	for name, c := range map[string]struct {
 		pod  Pod
 		want bool
@@ -78,7 +78,7 @@ func TestMembers(t *testing.T) {
 // stay before pods that wait, and what ends takes no place.
 func TestExtra(t *testing.T) {
 	t.Parallel()
-	command := &event.GangDesired{
+	command := &event.GangCommand{
 		Namespace: "n", Attempt: 2, PodSets: []workload.PodSet{{Name: "workers"}, {Name: "submit", Role: workload.RoleSubmitter}},
 		Placements: []workload.Placement{{PodSet: "workers", Node: "a", Pods: 1}, {PodSet: "workers", Node: "b", Pods: 1}},
 	}

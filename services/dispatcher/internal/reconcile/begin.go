@@ -88,7 +88,7 @@ func (s *starter) early(ctx context.Context, p *pass, missing []gang.Missing) (b
 }
 
 // claims are those of the other gangs of the namespace that begin.
-func (s *starter) claims(of *event.GangDesired) (claims []gang.Claim) {
+func (s *starter) claims(of *event.GangCommand) (claims []gang.Claim) {
 	for _, t := range s.workloads.all() {
 		command := t.wanted()
 		if command == nil || command.Workload == of.Workload || command.Namespace != of.Namespace || command.State != event.Present {

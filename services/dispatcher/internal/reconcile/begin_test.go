@@ -80,12 +80,12 @@ func TestQuotasAreReadSeldom(t *testing.T) {
 // TestQuotasAreNotRead: of a gang whose pods all exist, or are to, nothing is asked.
 func TestQuotasAreNotRead(t *testing.T) {
 	t.Parallel()
-	for name, set := range map[string]func(*cluster, *event.GangDesired){
-		"all exist":          func(c *cluster, _ *event.GangDesired) { c.pods = workers(2) },
-		"none exists":        func(c *cluster, _ *event.GangDesired) { c.pods = nil },
-		"it starts whole":    func(_ *cluster, d *event.GangDesired) { d.Whole = true },
-		"placement trusted":  func(_ *cluster, d *event.GangDesired) { d.Trusted = true },
-		"it has a pod bound": func(c *cluster, _ *event.GangDesired) { c.pods[0].Gated, c.pods[0].Node = false, "a" },
+	for name, set := range map[string]func(*cluster, *event.GangCommand){
+		"all exist":          func(c *cluster, _ *event.GangCommand) { c.pods = workers(2) },
+		"none exists":        func(c *cluster, _ *event.GangCommand) { c.pods = nil },
+		"it starts whole":    func(_ *cluster, d *event.GangCommand) { d.Whole = true },
+		"placement trusted":  func(_ *cluster, d *event.GangCommand) { d.Trusted = true },
+		"it has a pod bound": func(c *cluster, _ *event.GangCommand) { c.pods[0].Gated, c.pods[0].Node = false, "a" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,9 +35,9 @@ func (s *sweeper) confirmCommands(ctx context.Context, truth Truth) {
 
 // nextAsked returns the commands to start that are asked about next: the unconfirmed ones,
 // and then the next in the order of workloads.
-func (s *sweeper) nextAsked() (due []*event.GangDesired) {
+func (s *sweeper) nextAsked() (due []*event.GangCommand) {
 	var ids []workload.ID
-	commands := map[workload.ID]*event.GangDesired{}
+	commands := map[workload.ID]*event.GangCommand{}
 	for _, t := range s.workloads.all() {
 		switch command, unconfirmed := t.isUnconfirmed(); {
 		case unconfirmed:
@@ -46,7 +46,7 @@ func (s *sweeper) nextAsked() (due []*event.GangDesired) {
 			ids, commands[t.id] = append(ids, t.id), command
 		}
 	}
-	slices.SortFunc(due, func(a, b *event.GangDesired) int { return cmp.Compare(a.Workload, b.Workload) })
+	slices.SortFunc(due, func(a, b *event.GangCommand) int { return cmp.Compare(a.Workload, b.Workload) })
 	slices.Sort(ids)
 	from, _ := slices.BinarySearch(ids, s.askedTo+"\x00")
 	ids = slices.Concat(ids[from:], ids[:from])

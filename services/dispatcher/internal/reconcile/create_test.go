@@ -16,8 +16,8 @@ import (
 )
 
 // rayCommand starts the RayCluster n/r.
-func rayCommand(attempt int) event.GangDesired {
-	return event.GangDesired{
+func rayCommand(attempt int) event.GangCommand {
+	return event.GangCommand{
 		Workload: "w", Cluster: "c", Attempt: attempt, Epoch: 1, Order: int64(attempt), State: event.Present, Kind: "RayCluster",
 		Namespace: "n", Name: "r", ForceAfter: workload.Duration(time.Minute), Manifest: json.RawMessage(rayCluster),
 	}
@@ -66,7 +66,7 @@ func TestTheObjectOfALiveWorkloadIsNotReplaced(t *testing.T) {
 func TestCreateRayObject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		set     func(*cluster, *event.GangDesired)
+		set     func(*cluster, *event.GangCommand)
 		fails   int // looks at it, and with it failures
 		looks   int // after them; 0 is one
 		created bool
@@ -91,14 +91,14 @@ func TestCreateRayObject(t *testing.T) {
 		"another's, not cached":  {set: hasUncached(rayOf("other", 1)), refused: "does not belong to this workload"},
 		"user may not":           {set: user(map[string]string{"r": "may not create it"}), refused: "not allowed: may not create it"},
 		"user may":               {set: user(nil), created: true},
-		"no answer for the user": {set: func(c *cluster, d *event.GangDesired) {
+		"no answer for the user": {set: func(c *cluster, d *event.GangCommand) {
 			d.Identity = &workload.Identity{User: "u"}
 			c.answers["allow r"] = errSilent
 		}, fails: 30, err: true},
-		"manifest without pods": {set: func(_ *cluster, d *event.GangDesired) { d.Manifest = json.RawMessage(`{"spec": 1}`) }, refused: "stamp RayCluster"},
+		"manifest without pods": {set: func(_ *cluster, d *event.GangCommand) { d.Manifest = json.RawMessage(`{"spec": 1}`) }, refused: "stamp RayCluster"},
 		"held":                  {set: held("uid-r"), created: true},
 		"held, gone":            {set: held("uid of one before"), gone: true},
-		"held, resumed": {set: func(c *cluster, d *event.GangDesired) {
+		"held, resumed": {set: func(c *cluster, d *event.GangCommand) {
 			held("uid-r")(c, d)
 			c.answers["release r"] = kubernetes.ErrNotSuspended
 		}, refused: "is no longer suspended"},
@@ -132,31 +132,31 @@ func TestCreateRayObject(t *testing.T) {
 	}
 }
 
-func answers(call string, err error) func(*cluster, *event.GangDesired) {
-	return func(c *cluster, _ *event.GangDesired) { c.answers[call] = err }
+func answers(call string, err error) func(*cluster, *event.GangCommand) {
+	return func(c *cluster, _ *event.GangCommand) { c.answers[call] = err }
 }
 
-func has(o *kubernetes.Object) func(*cluster, *event.GangDesired) {
-	return func(c *cluster, _ *event.GangDesired) { copied := *o; c.objects["r"] = &copied }
+func has(o *kubernetes.Object) func(*cluster, *event.GangCommand) {
+	return func(c *cluster, _ *event.GangCommand) { copied := *o; c.objects["r"] = &copied }
 }
 
-func hasUncached(o *kubernetes.Object) func(*cluster, *event.GangDesired) {
-	return func(c *cluster, d *event.GangDesired) {
+func hasUncached(o *kubernetes.Object) func(*cluster, *event.GangCommand) {
+	return func(c *cluster, d *event.GangCommand) {
 		has(o)(c, d)
 		c.uncached = map[string]bool{"r": true}
 	}
 }
 
-func user(denied map[string]string) func(*cluster, *event.GangDesired) {
-	return func(c *cluster, d *event.GangDesired) {
+func user(denied map[string]string) func(*cluster, *event.GangCommand) {
+	return func(c *cluster, d *event.GangCommand) {
 		d.Identity, c.denied = &workload.Identity{User: "u"}, denied
 	}
 }
 
 // held has the manifest name the suspended object with the UID, while the cluster has
 // uid-r, which the cache of released objects does not show.
-func held(uid string) func(*cluster, *event.GangDesired) {
-	return func(c *cluster, d *event.GangDesired) {
+func held(uid string) func(*cluster, *event.GangCommand) {
+	return func(c *cluster, d *event.GangCommand) {
 		hasUncached(rayOf("", 0))(c, d)
 		d.Manifest = json.RawMessage(strings.Replace(rayCluster, `"name": "r"`, `"name": "r", "annotations": {"`+kube.SuspendedUIDKey+`": "`+uid+`"}`, 1))
 	}

@@ -30,27 +30,27 @@ var thingB = bundle.Identity{APIVersion: "v1", Kind: "Thing", Namespace: "n", Na
 func TestCreateWrapped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		set     func(*cluster, *event.GangDesired)
+		set     func(*cluster, *event.GangCommand)
 		fails   int
 		created []string
 		refused string // a part of the message
 		err     bool
 	}{
 		"all":                  {created: []string{"a", "b", "c"}},
-		"the last is invalid":  {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errInvalid }, created: []string{"a", "b"}, refused: "n/w creation failure: Thing c"},
-		"no answer":            {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errSilent }, fails: 30, created: []string{"a", "b"}, err: true},
-		"forbidden, early":     {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: earlyRetries - 1, created: []string{"a", "b"}, err: true},
-		"forbidden, too often": {set: func(c *cluster, _ *event.GangDesired) { c.answers["create c"] = errDenied }, fails: earlyRetries, created: []string{"a", "b"}, refused: "forbidden"},
-		"a user may not":       {set: func(c *cluster, _ *event.GangDesired) { c.denied = map[string]string{"c": "may not create it"} }, refused: "may not create it"},
-		"not in the policy":    {set: func(_ *cluster, d *event.GangDesired) { d.ObjectPolicy = workload.ObjectPolicy{} }, refused: "not allowed"},
-		"no right":             {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries - 1, err: true},
-		"no right, too often":  {set: func(c *cluster, _ *event.GangDesired) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries, refused: "it may not delete things"},
-		"no such kind":         {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries - 1, err: true},
-		"no such kind, for good": {set: func(c *cluster, _ *event.GangDesired) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries,
+		"the last is invalid":  {set: func(c *cluster, _ *event.GangCommand) { c.answers["create c"] = errInvalid }, created: []string{"a", "b"}, refused: "n/w creation failure: Thing c"},
+		"no answer":            {set: func(c *cluster, _ *event.GangCommand) { c.answers["create c"] = errSilent }, fails: 30, created: []string{"a", "b"}, err: true},
+		"forbidden, early":     {set: func(c *cluster, _ *event.GangCommand) { c.answers["create c"] = errDenied }, fails: earlyRetries - 1, created: []string{"a", "b"}, err: true},
+		"forbidden, too often": {set: func(c *cluster, _ *event.GangCommand) { c.answers["create c"] = errDenied }, fails: earlyRetries, created: []string{"a", "b"}, refused: "forbidden"},
+		"a user may not":       {set: func(c *cluster, _ *event.GangCommand) { c.denied = map[string]string{"c": "may not create it"} }, refused: "may not create it"},
+		"not in the policy":    {set: func(_ *cluster, d *event.GangCommand) { d.ObjectPolicy = workload.ObjectPolicy{} }, refused: "not allowed"},
+		"no right":             {set: func(c *cluster, _ *event.GangCommand) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries - 1, err: true},
+		"no right, too often":  {set: func(c *cluster, _ *event.GangCommand) { c.lacking = map[string]string{"c": "it may not delete things"} }, fails: earlyRetries, refused: "it may not delete things"},
+		"no such kind":         {set: func(c *cluster, _ *event.GangCommand) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries - 1, err: true},
+		"no such kind, for good": {set: func(c *cluster, _ *event.GangCommand) { c.answers["find c"] = errNoKind }, fails: unknownKindRetries,
 			refused: "n/w creation failure: Thing c"},
-		"another's":    {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("other", 1) }, created: []string{"a"}, refused: errForeign.Error()},
-		"one is there": {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 1) }, created: []string{"a", "c"}},
-		"one of an attempt before": {set: func(c *cluster, _ *event.GangDesired) { c.items[thingB] = itemOf("w", 0) }, fails: 2,
+		"another's":    {set: func(c *cluster, _ *event.GangCommand) { c.items[thingB] = itemOf("other", 1) }, created: []string{"a"}, refused: errForeign.Error()},
+		"one is there": {set: func(c *cluster, _ *event.GangCommand) { c.items[thingB] = itemOf("w", 1) }, created: []string{"a", "c"}},
+		"one of an attempt before": {set: func(c *cluster, _ *event.GangCommand) { c.items[thingB] = itemOf("w", 0) }, fails: 2,
 			created: []string{"a", "b", "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {

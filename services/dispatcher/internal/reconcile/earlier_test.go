@@ -44,7 +44,7 @@ func TestNothingIsCreatedBesideAnEarlierAttempt(t *testing.T) {
 			t.Parallel()
 			p := play(t)
 			p.cluster.pods, p.cluster.clusters, p.cluster.left = c.pods, c.clusters, c.left
-			p.Command(&event.GangDesired{
+			p.Command(&event.GangCommand{
 				Workload: "w", Cluster: "c", Attempt: c.attempt, Epoch: 1, State: event.Present, Kind: "RayCluster", Namespace: "n", Name: "r",
 				ForceAfter: workload.Duration(time.Minute), Manifest: json.RawMessage(rayCluster),
 			})

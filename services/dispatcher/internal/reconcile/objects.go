@@ -44,7 +44,7 @@ type part interface {
 }
 
 // objectsOf returns the objects of a command.
-func objectsOf(command *event.GangDesired) (objects, error) {
+func objectsOf(command *event.GangCommand) (objects, error) {
 	if isBundle(command) {
 		return readWrapped(command)
 	}

@@ -24,13 +24,13 @@ var (
 )
 
 // wrapped starts an AppWrapper of the Things with these names.
-func wrapped(t *testing.T, names ...string) event.GangDesired {
+func wrapped(t *testing.T, names ...string) event.GangCommand {
 	t.Helper()
 	return wrappedMaking(t, "", names...)
 }
 
 // wrappedMaking is wrapped, of which one Thing makes pods.
-func wrappedMaking(t *testing.T, makes string, names ...string) event.GangDesired {
+func wrappedMaking(t *testing.T, makes string, names ...string) event.GangCommand {
 	t.Helper()
 	b := bundle.Bundle{}
 	for _, name := range names {
@@ -40,7 +40,7 @@ func wrappedMaking(t *testing.T, makes string, names ...string) event.GangDesire
 	if err != nil {
 		t.Fatal(err)
 	}
-	return event.GangDesired{
+	return event.GangCommand{
 		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: 1, State: event.Present, Kind: workload.KindAppWrapper, Namespace: "n", Name: "w", Manifest: manifest,
 		ObjectPolicy: workload.ObjectPolicy{Kinds: []string{workload.AllKinds}},
 	}
@@ -142,7 +142,7 @@ func TestRemovalIsBounded(t *testing.T) {
 			p := play(t)
 			p.cluster.objects["r"] = &kubernetes.Object{Kind: "RayCluster", Namespace: "n", Name: "r", UID: "u", Workload: "w", Attempt: 1, Deleting: true}
 			p.cluster.left = left
-			p.Command(&event.GangDesired{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
+			p.Command(&event.GangCommand{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
 			_ = p.see(t, 2)
 			if p.status.Released {
 				t.Fatalf("released while the object is being deleted: %+v", p.status)
@@ -182,7 +182,7 @@ func TestAStuckDeletionIsNamed(t *testing.T) {
 				Deleting: true, DeletedAt: p.clock.Add(-c.deletedFor), Finalizers: []string{"example.com/stuck"},
 			}
 			p.cluster.left = kubernetes.Left{Clusters: 1}
-			p.Command(&event.GangDesired{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
+			p.Command(&event.GangCommand{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, State: event.Absent, Kind: "RayCluster", Namespace: "n", Name: "r"})
 			_ = p.see(t, 1)
 			p.clock = p.clock.Add(c.after)
 			_ = p.see(t, 1)
@@ -210,7 +210,7 @@ func TestANameThatIsBeingFreed(t *testing.T) {
 	t.Parallel()
 	const want = "has finalizers a/b, c/d, e/f and 1 more"
 	held := kubernetes.Object{Namespace: "n", Workload: "other", Attempt: 1, UID: "u", Deleting: true, Finalizers: []string{"a/b", "c/d", "e/f", "g/h"}}
-	for name, command := range map[string]event.GangDesired{"a Ray object": rayCommand(1), "a wrapped object": wrapped(t, "b")} {
+	for name, command := range map[string]event.GangCommand{"a Ray object": rayCommand(1), "a wrapped object": wrapped(t, "b")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := play(t)

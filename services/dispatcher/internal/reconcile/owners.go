@@ -51,7 +51,7 @@ func (o *owners) made(status event.GangStatus) []gang.Pod {
 }
 
 // members are the pods of the command's workload, as far as that is known.
-func (o *owners) members(t *tracked, command *event.GangDesired) []gang.Pod {
+func (o *owners) members(t *tracked, command *event.GangCommand) []gang.Pod {
 	created, clusters := o.created(t.lastOf(command))
 	return gang.Members(o.cache.Pods(command.Workload), created, clusters)
 }

@@ -47,14 +47,14 @@ type tools struct {
 type pass struct {
 	*tools
 	workload *tracked
-	command  *event.GangDesired
+	command  *event.GangCommand
 	status   event.GangStatus // that the pass reports
 	objects  objects
 	left     []kubernetes.Object // that are being deleted and still there
 }
 
 // newPass returns a pass that begins with the last status of the command's attempt.
-func (t *tools) newPass(workload *tracked, command *event.GangDesired) *pass {
+func (t *tools) newPass(workload *tracked, command *event.GangCommand) *pass {
 	status := workload.lastOf(command)
 	status.Created = status.Created || command.Created
 	return &pass{tools: t, workload: workload, command: command, status: status}

@@ -33,7 +33,7 @@ type permissionChecker struct{ cluster accessReviews }
 
 // permissionRequest is the object for which permission is checked.
 type permissionRequest struct {
-	command  *event.GangDesired
+	command  *event.GangCommand
 	policy   func(workload.ObjectPolicy, json.RawMessage) error
 	user     *workload.Identity // nil when Muster's own rights count
 	id       bundle.Identity
@@ -78,7 +78,7 @@ func (a permissionChecker) checkOwn(ctx context.Context, id bundle.Identity) err
 // identityOf is on whose behalf a Ray object is created: the user that created it
 // suspended, as intake has it from the API server, or the one that the queue binds the
 // submitter to; nil when Muster's own rights count.
-func identityOf(command *event.GangDesired) *workload.Identity {
+func identityOf(command *event.GangCommand) *workload.Identity {
 	annotations := annotationsOf(command.Manifest)
 	if annotations[kube.SuspendedUIDKey] == "" {
 		return command.Identity

@@ -30,7 +30,7 @@ func TestIdentityOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := identityOf(&event.GangDesired{Manifest: manifest, Identity: &workload.Identity{User: "bound"}})
+			got := identityOf(&event.GangCommand{Manifest: manifest, Identity: &workload.Identity{User: "bound"}})
 			if got.User != c.want {
 				t.Errorf("the user is %q, want %q", got.User, c.want)
 			}

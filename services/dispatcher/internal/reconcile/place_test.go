@@ -12,7 +12,7 @@ import (
 )
 
 // placed is the RayCluster n/r with two workers on the nodes a and b.
-func placed() event.GangDesired {
+func placed() event.GangCommand {
 	command := rayCommand(1)
 	command.PodSets = []workload.PodSet{{Name: "g", Role: workload.RoleWorker, Count: 2}}
 	command.Placements = []workload.Placement{{PodSet: "g", Node: "a", Pods: 1}, {PodSet: "g", Node: "b", Pods: 1}}
@@ -37,20 +37,20 @@ func TestPlace(t *testing.T) {
 	both := map[string]string{"p0": "a", "p1": "b"}
 	for name, c := range map[string]struct {
 		pods    []gang.Pod
-		set     func(*cluster, *event.GangDesired)
+		set     func(*cluster, *event.GangCommand)
 		want    map[string]string
 		deleted []string
 	}{
 		"one is missing":      {pods: workers(1), want: map[string]string{"p0": "a"}},
-		"all are to exist":    {pods: workers(1), set: func(_ *cluster, d *event.GangDesired) { d.Whole = true }},
+		"all are to exist":    {pods: workers(1), set: func(_ *cluster, d *event.GangCommand) { d.Whole = true }},
 		"all are there":       {pods: workers(2), want: both},
 		"one more than asked": {pods: workers(3), want: both},
-		"the cache lags":      {pods: workers(2), set: func(c *cluster, _ *event.GangDesired) { c.frozen = true }, want: both},
-		"trusted placement":   {pods: workers(2), set: func(_ *cluster, d *event.GangDesired) { d.Trusted = true }},
-		"of another RayCluster": {pods: workers(2), set: func(c *cluster, _ *event.GangDesired) {
+		"the cache lags":      {pods: workers(2), set: func(c *cluster, _ *event.GangCommand) { c.frozen = true }, want: both},
+		"trusted placement":   {pods: workers(2), set: func(_ *cluster, d *event.GangCommand) { d.Trusted = true }},
+		"of another RayCluster": {pods: workers(2), set: func(c *cluster, _ *event.GangCommand) {
 			c.pods[1].Controller.UID = "another"
 		}, want: map[string]string{"p0": "a"}},
-		"one was lost and its place, too": {pods: workers(2), set: func(c *cluster, d *event.GangDesired) {
+		"one was lost and its place, too": {pods: workers(2), set: func(c *cluster, d *event.GangCommand) {
 			c.pods[0].Gated, c.pods[0].Node = false, "lost"
 			d.Placements = []workload.Placement{{PodSet: "g", Node: "b", Pods: 1}, {PodSet: "g", Node: "d", Pods: 1}}
 		}, want: map[string]string{"p1": "b"}, deleted: []string{"p0"}},
@@ -104,7 +104,7 @@ func TestPlacesOfPinnedPods(t *testing.T) {
 // the head gets the head's place. KubeRay keeps the object until that pod has ended.
 func TestCleanupPodIsPinned(t *testing.T) {
 	t.Parallel()
-	for name, command := range map[string]event.GangDesired{"a Ray object": placed(), "an AppWrapper": placedWrapped(t)} {
+	for name, command := range map[string]event.GangCommand{"a Ray object": placed(), "an AppWrapper": placedWrapped(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := play(t)
@@ -128,13 +128,13 @@ func TestCleanupPodIsPinned(t *testing.T) {
 func TestYield(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		set     func(*cluster, *event.GangDesired)
+		set     func(*cluster, *event.GangCommand)
 		yielded bool
 	}{
 		"no pod is on them": {yielded: true},
-		"a pod is on them":  {set: func(c *cluster, _ *event.GangDesired) { c.pods[1].Gated, c.pods[1].Node = false, "b" }},
-		"trusted placement": {set: func(_ *cluster, d *event.GangDesired) { d.Trusted = true }, yielded: true},
-		"a pin fails": {set: func(c *cluster, _ *event.GangDesired) {
+		"a pod is on them":  {set: func(c *cluster, _ *event.GangCommand) { c.pods[1].Gated, c.pods[1].Node = false, "b" }},
+		"trusted placement": {set: func(_ *cluster, d *event.GangCommand) { d.Trusted = true }, yielded: true},
+		"a pin fails": {set: func(c *cluster, _ *event.GangCommand) {
 			c.pods[0].Gated, c.pods[1].Gated = true, false
 			c.pods[1].Node = "b"
 			c.answers["pin p0"] = errSilent

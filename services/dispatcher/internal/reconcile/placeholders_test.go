@@ -14,7 +14,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-func showCommand(id workload.ID, order int64) *event.GangDesired {
+func showCommand(id workload.ID, order int64) *event.GangCommand {
 	c := provisionCommand(order)
 	c.Workload = id
 	c.Provision.Class, c.Provision.Name = workload.PlaceholderClass, fmt.Sprintf("raycluster-%s-0f0f0-nodes-1", id)

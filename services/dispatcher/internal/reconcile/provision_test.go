@@ -29,11 +29,11 @@ const (
 )
 
 // provisionCommand asks for nodes for 3 workers.
-func provisionCommand(order int64) *event.GangDesired {
-	return &event.GangDesired{
+func provisionCommand(order int64) *event.GangCommand {
+	return &event.GangCommand{
 		Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Order: order, State: event.Provision, Kind: "RayCluster", Namespace: "n", Name: "r",
 		Manifest: json.RawMessage(clusterJSON),
-		Provision: &event.ProvisionDesired{
+		Provision: &event.ProvisionCommand{
 			Name: oneRequest, Number: 1, Class: "queued-provisioning.gke.io", Pods: []workload.PodCount{{PodSet: "workers", Pods: 3}},
 		},
 	}

@@ -32,7 +32,7 @@ type rayObject struct {
 	suspendedUID string          // UID of the suspended object; empty when there is none
 }
 
-func newRayObject(command *event.GangDesired) *rayObject {
+func newRayObject(command *event.GangCommand) *rayObject {
 	return &rayObject{id: bundle.Identity{APIVersion: ray.GroupVersion, Kind: command.Kind, Namespace: command.Namespace, Name: command.Name}}
 }
 

@@ -27,7 +27,7 @@ type reaper struct {
 // reap deletes the pods, of the command's attempt and those before, that should have
 // ended since ForceAfter: by force those of a node that does not answer, and those
 // whose deletion has not begun, as when the garbage collector is away.
-func (r *reaper) reap(ctx context.Context, t *tracked, command *event.GangDesired) error {
+func (r *reaper) reap(ctx context.Context, t *tracked, command *event.GangCommand) error {
 	now, patience := r.now(), time.Duration(command.ForceAfter)
 	orphaned := now.Sub(t.removingSince(command.Attempt, now)) > patience
 	var late []gang.Pod
@@ -43,7 +43,7 @@ func (r *reaper) reap(ctx context.Context, t *tracked, command *event.GangDesire
 }
 
 // due returns the pods whose deletion is to begin, or has taken too long.
-func (r *reaper) due(command *event.GangDesired, pods []gang.Pod) (due []gang.Pod) {
+func (r *reaper) due(command *event.GangCommand, pods []gang.Pod) (due []gang.Pod) {
 	for _, pod := range pods {
 		if !pod.Deleting || r.now().Sub(pod.GoneBy) > time.Duration(command.ForceAfter) {
 			due = append(due, pod)
@@ -53,7 +53,7 @@ func (r *reaper) due(command *event.GangDesired, pods []gang.Pod) (due []gang.Po
 }
 
 // deletePods deletes pods, by force those that are being deleted already.
-func (r *reaper) deletePods(ctx context.Context, command *event.GangDesired, pods []gang.Pod) error {
+func (r *reaper) deletePods(ctx context.Context, command *event.GangCommand, pods []gang.Pod) error {
 	return each(ctx, r.atOnce, pods, func(ctx context.Context, pod gang.Pod) error {
 		if err := r.cluster.DeletePod(ctx, pod, pod.Deleting); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (r *reaper) deletePods(ctx context.Context, command *event.GangDesired, pod
 }
 
 // holding reports whether a pod of the workload is seen that takes room or will.
-func (r *reaper) holding(command *event.GangDesired) bool {
+func (r *reaper) holding(command *event.GangCommand) bool {
 	return slices.ContainsFunc(r.cache.Pods(command.Workload), func(p gang.Pod) bool {
 		return p.Namespace == command.Namespace && p.Holds()
 	})

@@ -121,7 +121,7 @@ func (r *Reconciler) Run(ctx context.Context, workers int) {
 }
 
 // Command takes in what is wanted of a workload. An older leader's is refused.
-func (r *Reconciler) Command(command *event.GangDesired) {
+func (r *Reconciler) Command(command *event.GangCommand) {
 	t, later := r.workloads.accept(command, r.now())
 	if later != nil {
 		r.logger.Warn("command is older than the known one; refusing it",

@@ -20,10 +20,10 @@ type life struct {
 	t       *testing.T
 	dies    int // before, or after, the write of that number; counted from 1
 	writes  int
-	command event.GangDesired
+	command event.GangCommand
 }
 
-func newLife(t *testing.T, command event.GangDesired, dies int) *life {
+func newLife(t *testing.T, command event.GangCommand, dies int) *life {
 	t.Helper()
 	l := &life{t: t, dies: dies, command: command, played: play(t)}
 	l.cluster.write = func() {
@@ -83,10 +83,10 @@ func (l *life) until(what string, is func() bool) {
 func TestRestartBetweenSteps(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		command func(*testing.T) event.GangDesired
+		command func(*testing.T) event.GangCommand
 		created []string
 	}{
-		"a Ray object":  {command: func(*testing.T) event.GangDesired { return placed() }, created: []string{"r"}},
+		"a Ray object":  {command: func(*testing.T) event.GangCommand { return placed() }, created: []string{"r"}},
 		"an AppWrapper": {command: placedWrapped, created: []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func (l *life) live(created []string) {
 }
 
 // placedWrapped is an AppWrapper of two Things with the places of placed.
-func placedWrapped(t *testing.T) event.GangDesired {
+func placedWrapped(t *testing.T) event.GangCommand {
 	t.Helper()
 	command := wrappedMaking(t, "a", "a", "b")
 	from := placed()
@@ -172,11 +172,11 @@ func TestRestartFindsGone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before []event.GangStatus
-		set    func(*event.GangDesired)
+		set    func(*event.GangCommand)
 		gone   bool
 	}{
 		"it was reported":       {before: []event.GangStatus{{Workload: "w", Cluster: "c", Attempt: 1, Epoch: 1, Created: true, UID: "uid-r"}}, gone: true},
-		"queue-manager knows":   {set: func(d *event.GangDesired) { d.Created = true }, gone: true},
+		"queue-manager knows":   {set: func(d *event.GangCommand) { d.Created = true }, gone: true},
 		"of an earlier attempt": {before: []event.GangStatus{{Workload: "w", Cluster: "c", Attempt: 0, Epoch: 1, Created: true, UID: "uid-0"}}},
 		"of another cluster":    {before: []event.GangStatus{{Workload: "w", Cluster: "other", Attempt: 1, Epoch: 1, Created: true, UID: "uid-0"}}},
 		"never reported":        {},

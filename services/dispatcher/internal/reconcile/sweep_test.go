@@ -12,8 +12,8 @@ import (
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
-func present(attempt int, epoch int64) *event.GangDesired {
-	return &event.GangDesired{
+func present(attempt int, epoch int64) *event.GangCommand {
+	return &event.GangCommand{
 		Workload: "w", Cluster: "c", Attempt: attempt, Epoch: epoch, Order: 1, State: event.Present, Kind: "RayCluster", Namespace: "n", Name: "w",
 	}
 }
@@ -134,7 +134,7 @@ func TestALaterAttemptIsTold(t *testing.T) {
 		"the start is of a restored ledger":   {event.Present, 3, 4},
 		"the start is a late one":             {event.Present, 7, 0},
 	} {
-		for kind, command := range map[string]event.GangDesired{"a Ray object": *present(2, 5), "an AppWrapper": wrappedMaking(t, "b", "b")} {
+		for kind, command := range map[string]event.GangCommand{"a Ray object": *present(2, 5), "an AppWrapper": wrappedMaking(t, "b", "b")} {
 			for _, created := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%s/created %t", name, kind, created), func(t *testing.T) {
 					t.Parallel()
@@ -170,7 +170,7 @@ func TestSweepRemovesOrphans(t *testing.T) {
 		answer  answer
 		listed  func(*kubernetes.Object)
 		live    func(*kubernetes.Object)
-		command *event.GangDesired
+		command *event.GangCommand
 		removed bool
 	}{
 		"unknown":                    {removed: true},

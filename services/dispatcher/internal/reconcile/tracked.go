@@ -14,9 +14,9 @@ type tracked struct {
 	id workload.ID
 
 	mu          sync.Mutex          // guards all below
-	command     *event.GangDesired  // the last one, which is never written to; nil before
+	command     *event.GangCommand  // the last one, which is never written to; nil before
 	forgotten   time.Time           // since when command is Forgotten
-	unconfirmed *event.GangDesired  // the command, when queue-manager had no record of it in the last sweep
+	unconfirmed *event.GangCommand  // the command, when queue-manager had no record of it in the last sweep
 	traceparent string              // of the command; empty where nothing is traced
 	reported    *event.GangStatus   // the last status that was published; nil before
 	repeat      bool                // to be published although it is no news
@@ -26,7 +26,7 @@ type tracked struct {
 }
 
 // wanted returns the last command; nil before the first. It works on nil, too.
-func (t *tracked) wanted() *event.GangDesired {
+func (t *tracked) wanted() *event.GangCommand {
 	if t == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (t *tracked) last() (status event.GangStatus, is bool) {
 }
 
 // lastOf is what was published of the command's attempt, or the first status of it.
-func (t *tracked) lastOf(command *event.GangDesired) event.GangStatus {
+func (t *tracked) lastOf(command *event.GangCommand) event.GangStatus {
 	status, _ := t.last()
 	if status.Attempt != command.Attempt || status.Cluster != command.Cluster {
 		status = event.GangStatus{Workload: command.Workload, Cluster: command.Cluster, Attempt: command.Attempt}
@@ -86,7 +86,7 @@ func (t *tracked) trace() string {
 
 // noteConfirmed notes whether queue-manager has a record of the command, if that is still
 // the last one. Without a record twice in a row the workload is to be removed.
-func (t *tracked) noteConfirmed(command *event.GangDesired, known bool) (remove bool) {
+func (t *tracked) noteConfirmed(command *event.GangCommand, known bool) (remove bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	again := t.unconfirmed == command
@@ -106,7 +106,7 @@ func (t *tracked) noteConfirmed(command *event.GangDesired, known bool) (remove 
 
 // isUnconfirmed returns the command, and whether queue-manager had no record of it in the
 // last sweep.
-func (t *tracked) isUnconfirmed() (command *event.GangDesired, is bool) {
+func (t *tracked) isUnconfirmed() (command *event.GangCommand, is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.command, t.unconfirmed != nil

@@ -122,7 +122,7 @@ func (p *pass) clusters() []kubernetes.Object {
 }
 
 // clustersOf returns the RayClusters of the workload in its namespace that are wanted.
-func clustersOf(cache Cache, command *event.GangDesired, want func(kubernetes.Object) bool) (some []kubernetes.Object) {
+func clustersOf(cache Cache, command *event.GangCommand, want func(kubernetes.Object) bool) (some []kubernetes.Object) {
 	for _, o := range cache.Clusters(command.Workload) {
 		if o.Namespace == command.Namespace && want(o) {
 			some = append(some, o)

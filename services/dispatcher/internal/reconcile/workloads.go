@@ -66,7 +66,7 @@ func (w *workloads) track(id workload.ID) *tracked {
 
 // accept makes the command the last one of its workload, unless a later one is known,
 // which it returns.
-func (w *workloads) accept(command *event.GangDesired, now time.Time) (t *tracked, later *event.GangDesired) {
+func (w *workloads) accept(command *event.GangCommand, now time.Time) (t *tracked, later *event.GangCommand) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t = w.track(command.Workload)

@@ -12,18 +12,18 @@ import (
 // TestAccept: the last command counts, by epoch and order; attempts do not matter.
 func TestAccept(t *testing.T) {
 	t.Parallel()
-	known := &event.GangDesired{Workload: "w", Attempt: 2, Epoch: 5, Order: 7}
+	known := &event.GangCommand{Workload: "w", Attempt: 2, Epoch: 5, Order: 7}
 	for name, c := range map[string]struct {
-		command event.GangDesired
+		command event.GangCommand
 		refused bool
 	}{
-		"a later epoch":               {command: event.GangDesired{Epoch: 6, Attempt: 2}},
-		"a later order":               {command: event.GangDesired{Epoch: 5, Order: 8, Attempt: 2}},
-		"the same again":              {command: event.GangDesired{Epoch: 5, Order: 7, Attempt: 2}},
-		"an earlier order":            {command: event.GangDesired{Epoch: 5, Order: 6, Attempt: 2}, refused: true},
-		"an earlier epoch":            {command: event.GangDesired{Epoch: 4, Order: 9, Attempt: 3}, refused: true},
-		"of a restored ledger":        {command: event.GangDesired{Epoch: 6, Order: 1, Attempt: 1}},
-		"a later epoch, lower orders": {command: event.GangDesired{Epoch: 6, Attempt: 3}},
+		"a later epoch":               {command: event.GangCommand{Epoch: 6, Attempt: 2}},
+		"a later order":               {command: event.GangCommand{Epoch: 5, Order: 8, Attempt: 2}},
+		"the same again":              {command: event.GangCommand{Epoch: 5, Order: 7, Attempt: 2}},
+		"an earlier order":            {command: event.GangCommand{Epoch: 5, Order: 6, Attempt: 2}, refused: true},
+		"an earlier epoch":            {command: event.GangCommand{Epoch: 4, Order: 9, Attempt: 3}, refused: true},
+		"of a restored ledger":        {command: event.GangCommand{Epoch: 6, Order: 1, Attempt: 1}},
+		"a later epoch, lower orders": {command: event.GangCommand{Epoch: 6, Attempt: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

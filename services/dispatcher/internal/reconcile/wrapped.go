@@ -26,7 +26,7 @@ type wrappedAPI interface {
 }
 
 // isBundle reports whether the workload has several objects.
-func isBundle(command *event.GangDesired) bool { return command.Kind == workload.KindAppWrapper }
+func isBundle(command *event.GangCommand) bool { return command.Kind == workload.KindAppWrapper }
 
 // Wrapped objects are read again after a pod of theirs has ended, when its controller
 // has had time to write that down, and now and then.
@@ -42,7 +42,7 @@ type wrappedObjects struct {
 }
 
 // readWrapped reads the objects from the command. Every command but the last has them.
-func readWrapped(command *event.GangDesired) (*wrappedObjects, error) {
+func readWrapped(command *event.GangCommand) (*wrappedObjects, error) {
 	decoded, err := bundle.Decode(command.Manifest)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ type Recovered struct {
 	// lost, or are still to come.
 	Unanswered []workload.ID
 	// Removed are the commands whose objects are removed: the ledger has no workload.
-	Removed []*event.GangDesired
+	Removed []*event.GangCommand
 	// Lost were reported as queued and have to be submitted again.
 	Lost []Lost
 	// Ended had ended; only their record is lost.

@@ -22,9 +22,9 @@ func TestWhatTheStreamsHaveIsRestoredInParts(t *testing.T) {
 		if i%2 == 0 {
 			ahead.Lost = append(ahead.Lost, record)
 		}
-		ahead.Commands = append([]*event.GangDesired{{Workload: id, Attempt: 1}, {Workload: id, Attempt: 2}}, ahead.Commands...)
+		ahead.Commands = append([]*event.GangCommand{{Workload: id, Attempt: 1}, {Workload: id, Attempt: 2}}, ahead.Commands...)
 	}
-	ahead.Commands = append(ahead.Commands, &event.GangDesired{Workload: "unknown"})
+	ahead.Commands = append(ahead.Commands, &event.GangCommand{Workload: "unknown"})
 	of, records, lost, commands := map[workload.ID]int{}, 0, 0, 0
 	for i, part := range parts(ahead, size) {
 		ids := map[workload.ID]bool{}

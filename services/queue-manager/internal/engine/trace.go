@@ -36,7 +36,7 @@ func (s *Step) trace(changes state.Changes, began time.Time) spans {
 			name, attributes = "workload "+string(p.Phase), []string{"muster.queue", p.Queue}
 		case *event.WorkloadRejected:
 			name, attributes = "workload rejected", []string{"muster.queue", p.Queue}
-		case *event.GangDesired:
+		case *event.GangCommand:
 			name, attributes = "command "+p.State, []string{"muster.queue", p.Queue, "muster.cluster", p.Cluster}
 		}
 		span := s.Tracer.Continue(id, "", name, began, attributes...)

@@ -33,7 +33,7 @@ type Streams interface {
 type Found struct {
 	// Commands are the last ones of their workloads, in the order of the stream.
 	// Manifests are there where a command to remove needs them.
-	Commands []*event.GangDesired
+	Commands []*event.GangCommand
 	// LastEvents are the last events of workloads, in the order of the stream.
 	LastEvents []LastEvent
 	// Ends are up to where the streams were compared, by stream. What arrives later is
@@ -61,17 +61,17 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 		return found, err
 	}
 	found.Ends = map[string]store.Watermark{}
-	commands := map[workload.ID]map[string]*event.GangDesired{} // by workload and cluster
-	var order []*event.GangDesired
+	commands := map[workload.ID]map[string]*event.GangCommand{} // by workload and cluster
+	var order []*event.GangCommand
 	err = found.look(ctx, past, streams, bus.DispatchStream, marks, func(_ bus.Delivery, payload event.Payload) {
-		command := payload.(*event.GangDesired)
-		removal := event.GangDesired{State: event.Absent, Kind: command.Kind}
+		command := payload.(*event.GangCommand)
+		removal := event.GangCommand{State: event.Absent, Kind: command.Kind}
 		if !removal.NeedsManifest() {
 			command.Manifest = nil // there may be many of them
 		}
 		command.PodSets = nil
 		if commands[command.Workload] == nil {
-			commands[command.Workload] = map[string]*event.GangDesired{}
+			commands[command.Workload] = map[string]*event.GangCommand{}
 		}
 		commands[command.Workload][command.Cluster] = command
 		order = append(order, command)
@@ -79,7 +79,7 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	if err != nil {
 		return found, err
 	}
-	found.Commands = slices.DeleteFunc(order, func(c *event.GangDesired) bool { return commands[c.Workload][c.Cluster] != c })
+	found.Commands = slices.DeleteFunc(order, func(c *event.GangCommand) bool { return commands[c.Workload][c.Cluster] != c })
 	last := map[workload.ID]int{}
 	err = found.look(ctx, past, streams, bus.EventsStream, marks, func(d bus.Delivery, payload event.Payload) {
 		changed := payload.(*event.WorkloadChanged)
@@ -124,7 +124,7 @@ func endOf(state bus.StreamState) store.Watermark {
 	return store.Watermark{Created: state.Created.UTC().Truncate(time.Microsecond), Last: state.Last} // as Postgres keeps it
 }
 
-// unknown calls each with the commands (*event.GangDesired) and events of workloads
+// unknown calls each with the commands (*event.GangCommand) and events of workloads
 // (*event.WorkloadChanged) of queue-manager that a stream has after a sequence and the
 // ledger does not know. It returns the sequence of the last message that it looked at.
 func unknown(ctx context.Context, past Past, streams Streams, stream string, after uint64, each func(bus.Delivery, event.Payload)) (last uint64, err error) {
@@ -160,7 +160,7 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 			return nil // of a later version, which this one cannot read
 		}
 		switch payload.(type) {
-		case *event.GangDesired, *event.WorkloadChanged:
+		case *event.GangCommand, *event.WorkloadChanged:
 		default:
 			return nil
 		}

@@ -76,7 +76,7 @@ func (w *aheadWorld) compareWith(t *testing.T, streams relay.Streams) relay.Foun
 
 // tells reports whether a workload is among what was found.
 func tells(found relay.Found, of workload.ID) bool {
-	return slices.ContainsFunc(found.Commands, func(c *event.GangDesired) bool { return c.Workload == of }) ||
+	return slices.ContainsFunc(found.Commands, func(c *event.GangCommand) bool { return c.Workload == of }) ||
 		slices.ContainsFunc(found.LastEvents, func(f relay.LastEvent) bool { return f.ID == of })
 }
 

@@ -45,7 +45,7 @@ func differing(messages []store.Outgoing) int {
 	return len(messages)
 }
 
-func commandIn(message []byte) (*event.GangDesired, error) {
+func commandIn(message []byte) (*event.GangCommand, error) {
 	envelope, err := event.Parse(message)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func commandIn(message []byte) (*event.GangDesired, error) {
 	if err != nil {
 		return nil, err
 	}
-	command, ok := payload.(*event.GangDesired)
+	command, ok := payload.(*event.GangCommand)
 	if !ok {
 		return nil, fmt.Errorf("event %q is no command but %s", envelope.ID, envelope.Type)
 	}

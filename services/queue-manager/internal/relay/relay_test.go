@@ -21,8 +21,8 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-func command(id workload.ID, epoch, order int64) *event.GangDesired {
-	return &event.GangDesired{Workload: id, Cluster: "c", Attempt: 1, Epoch: epoch, Order: order, State: event.Absent}
+func command(id workload.ID, epoch, order int64) *event.GangCommand {
+	return &event.GangCommand{Workload: id, Cluster: "c", Attempt: 1, Epoch: epoch, Order: order, State: event.Absent}
 }
 
 // The old leader's relay stands still between its look at the epoch and the

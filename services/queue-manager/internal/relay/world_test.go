@@ -304,7 +304,7 @@ func (w *world) restart(t *testing.T, dir string) {
 	}
 }
 
-func (w *world) lastCommand(t *testing.T, subject string) *event.GangDesired {
+func (w *world) lastCommand(t *testing.T, subject string) *event.GangCommand {
 	t.Helper()
 	last, err := w.bus.LastMessage(t.Context(), bus.DispatchStream, subject)
 	if err != nil || last == nil {
@@ -314,5 +314,5 @@ func (w *world) lastCommand(t *testing.T, subject string) *event.GangDesired {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return payload.(*event.GangDesired)
+	return payload.(*event.GangCommand)
 }

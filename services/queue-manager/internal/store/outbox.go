@@ -35,7 +35,7 @@ func Encode(messages []state.Message) ([]Outgoing, error) {
 			return nil, err
 		}
 		outgoing[i] = Outgoing{EventID: m.ID, Subject: m.Subject, TTL: m.TTL, Message: encoded}
-		if command, ok := m.Payload.(*event.GangDesired); ok && command.NeedsManifest() && len(command.Manifest) == 0 {
+		if command, ok := m.Payload.(*event.GangCommand); ok && command.NeedsManifest() && len(command.Manifest) == 0 {
 			outgoing[i].ManifestOf = command.Workload
 		}
 	}
