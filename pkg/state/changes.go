@@ -34,11 +34,11 @@ type Changes struct {
 	// Freed are the workloads whose reservations end. Freed before Reserved.
 	Freed    []workload.ID
 	Reserved []Reservation
-	// Moved are all reservations of the workloads that have other ones now, one
+	// Replaced are all reservations of the started workloads that have other ones now, one
 	// workload after the other in the order in which they got them: one may have
 	// what another before it has left.
-	Moved []Reservation
-	Nodes []NodeRow
+	Replaced []Reservation
+	Nodes    []NodeRow
 	// PastUsage is the past usage of the queues whose usage has changed. It goes with what
 	// changed their usage, and is never all that there is to write.
 	PastUsage []quota.PastUsage
@@ -48,7 +48,7 @@ type Changes struct {
 
 // Empty reports whether there is nothing to write.
 func (c Changes) Empty() bool {
-	return len(c.Added) == 0 && len(c.Updated) == 0 && len(c.Freed) == 0 && len(c.Reserved) == 0 && len(c.Moved) == 0 &&
+	return len(c.Added) == 0 && len(c.Updated) == 0 && len(c.Freed) == 0 && len(c.Reserved) == 0 && len(c.Replaced) == 0 &&
 		len(c.Nodes) == 0 && len(c.History) == 0 && len(c.Messages) == 0
 }
 
@@ -128,46 +128,46 @@ type Message struct {
 
 // Flush returns what changed since the last Flush.
 func (s *State) Flush() Changes {
-	taken := Changes{Epoch: s.epoch, Grown: s.changed.grown, History: s.changed.history, Messages: s.changed.messages}
+	flushed := Changes{Epoch: s.epoch, Grown: s.changed.grown, History: s.changed.history, Messages: s.changed.messages}
 	byOrder := slices.SortedFunc(maps.Values(s.changed.workloads), func(x, y *entry) int { return cmp.Compare(x.order, y.order) })
 	for _, e := range byOrder {
 		if manifest, isNew := s.changed.added[e.ID]; isNew {
-			taken.Added = append(taken.Added, Added{e.Record, e.order, manifest})
+			flushed.Added = append(flushed.Added, Added{e.Record, e.order, manifest})
 		} else {
-			taken.Updated = append(taken.Updated, e.Record)
+			flushed.Updated = append(flushed.Updated, e.Record)
 		}
 		if asked, ok := s.lastAsked[e.ID]; ok && s.changed.asked[e.ID] {
-			taken.Asked = append(taken.Asked, Asked{e.ID, asked})
+			flushed.Asked = append(flushed.Asked, Asked{e.ID, asked})
 		}
 		if s.changed.heardAgain[e.ID] && e.attemptState != nil {
-			taken.HeardAgain = append(taken.HeardAgain, HeardAgain{e.ID, e.heardAgain})
+			flushed.HeardAgain = append(flushed.HeardAgain, HeardAgain{e.ID, e.heardAgain})
 		}
 		if s.changed.freed[e.ID] {
-			taken.Freed = append(taken.Freed, e.ID)
+			flushed.Freed = append(flushed.Freed, e.ID)
 		}
 		if reserved, ok := s.changed.reserved[e.ID]; ok {
-			taken.Reserved = append(taken.Reserved, s.reservations(reserved)...)
-			delete(s.changed.moved, e.ID)
+			flushed.Reserved = append(flushed.Reserved, s.reservations(reserved)...)
+			delete(s.changed.replaced, e.ID)
 		}
 	}
-	for i, id := range s.changed.moves {
-		if moved := s.changed.moved[id]; moved != nil && !slices.Contains(s.changed.moves[i+1:], id) {
-			taken.Moved = append(taken.Moved, s.reservations(moved)...)
+	for i, id := range s.changed.replacedOrder {
+		if replaced := s.changed.replaced[id]; replaced != nil && !slices.Contains(s.changed.replacedOrder[i+1:], id) {
+			flushed.Replaced = append(flushed.Replaced, s.reservations(replaced)...)
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.changed.nodes), compareKeys) {
 		if s.quarantinedNodes[key] {
 			continue
 		}
-		taken.Nodes = append(taken.Nodes, s.nodeRow(key))
+		flushed.Nodes = append(flushed.Nodes, s.nodeRow(key))
 	}
 	s.changed = newChangeSet()
-	if !taken.Empty() {
-		taken.PastUsage = s.admission.TakePastUsage()
+	if !flushed.Empty() {
+		flushed.PastUsage = s.admission.TakePastUsage()
 		s.version++
 	}
-	taken.Version = s.version
-	return taken
+	flushed.Version = s.version
+	return flushed
 }
 
 // nodeRow returns the row of a node and forgets a node that is gone for good.

@@ -66,7 +66,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 	if passed(idleDeadline) && d.idling.endIdle(e, rules, now) {
 		return
 	}
-	if passed(moveDeadline) {
+	if passed(replaceDeadline) {
 		d.healing.replacePlaces(e, now)
 	}
 	if passed(lossDeadline) && d.healing.recreatedByKubeRay(e) {

@@ -74,7 +74,7 @@
 //	its node lost or drained, or its place     NodeLost,   evictNow        no      none
 //	taken, and its pods cannot go elsewhere    Drained,
 //	(places.go)                                PlaceLost
-//	its cluster left by force (leave.go), or   ClusterLost moveAway        no      none
+//	its cluster left by force (leave.go), or   ClusterLost releaseLost     no      none
 //	its permission ran out (permission.go)
 //	it does not give up pods above its minimum Preempted   evictNow        no      none
 //	in time (deadlines.go)

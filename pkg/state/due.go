@@ -22,7 +22,7 @@ const (
 	healDeadline                    // it has lacked pods for too long
 	readyDeadline                   // it takes too long to start
 	slowDeadline                    // what it waits for to start is reported, again and again
-	moveDeadline                    // its lost places are replaced
+	replaceDeadline                 // its lost places are replaced
 	giveUpDeadline                  // it has not given up pods that another workload needs
 	deadlineCount
 )
@@ -54,8 +54,8 @@ func (l *lifecycle) due(d deadline, e *entry, rules *workload.Rules) time.Time {
 		return later(e.Times.Admitted, slowStart)
 	case d == slowDeadline && starting:
 		return later(e.slowSince, slowRepeat)
-	case d == moveDeadline && !ending:
-		return e.moveAt
+	case d == replaceDeadline && !ending:
+		return e.replaceAt
 	case d == giveUpDeadline && !ending && e.giveUp != nil:
 		return later(e.giveUpSince, giveUpMost)
 	}

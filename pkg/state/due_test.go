@@ -51,7 +51,7 @@ func TestEachDeadlineSetsTheTimer(t *testing.T) {
 		giveUpDeadline: {workload.Rules{}, func(s *stage) {
 			running(func(e *entry) { e.giveUp, e.giveUpSince = &event.GiveUp{}, s.now })(s)
 		}, nil},
-		moveDeadline: {workload.Rules{}, func(s *stage) { running(func(e *entry) { e.moveAt = s.now.Add(time.Second) })(s) }, nil},
+		replaceDeadline: {workload.Rules{}, func(s *stage) { running(func(e *entry) { e.replaceAt = s.now.Add(time.Second) })(s) }, nil},
 	}
 	for d := range deadlineCount {
 		c, listed := cases[d]

@@ -23,9 +23,9 @@ type entry struct {
 type attemptState struct {
 	deadline  time.Time // when the timer fires, see nextDeadline
 	slowSince time.Time // when it was last noted that it starts slowly
-	// moveAt is when its lost places are replaced; zero while it has all. BeginDecisions sets
-	// it again in a new term, and insert sets that of an announced move, which is stored.
-	moveAt      time.Time
+	// replaceAt is when its lost places are replaced; zero while it has all. BeginDecisions sets
+	// it again in a new term, and insert sets that of an announced one, which is stored.
+	replaceAt   time.Time
 	disruption  disruption
 	placesFixed bool          // its places cannot be changed: the database refused that
 	head        event.GangPod // as last observed

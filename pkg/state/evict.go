@@ -69,7 +69,7 @@ func (l *lifecycle) tearDownWithGrace(e *entry, phase workload.Phase, reason *wo
 
 func (l *lifecycle) tearDownAt(e *entry, phase workload.Phase, reason *workload.Reason, at, now time.Time) {
 	e.EvictAt = at
-	e.disruption, e.moveAt, e.growth, e.scaleDown, e.giveUp, e.giveUpSince, e.giveUpFor = disruption{}, time.Time{}, nil, nil, nil, time.Time{}, nil
+	e.disruption, e.replaceAt, e.growth, e.scaleDown, e.giveUp, e.giveUpSince, e.giveUpFor = disruption{}, time.Time{}, nil, nil, nil, time.Time{}, nil
 	l.admission.Leave(e.ID)
 	l.transition(e, phase, reason, now)
 	e.idleSince = time.Time{} // the step that ends the run reports it

@@ -132,7 +132,7 @@ func (s *State) insert(w StoredWorkload) {
 		s.beginAttempt(e)
 		s.restoreStarted(e)
 		e.heardAgain = w.HeardAgain
-		e.moveAt = e.announcedMove() // which keeps its time
+		e.replaceAt = e.announcedReplacement() // which keeps its time
 	}
 	s.setTimer(e)
 }

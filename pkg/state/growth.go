@@ -187,7 +187,7 @@ func (s *sizing) applyGrowth(e *entry, g admission.Admission, now time.Time) {
 	s.updateReserved(e, -1)
 	e.PodSets, e.Placements, e.Flavors = sets, g.Placements, g.Flavors
 	s.updateReserved(e, 1)
-	s.recordMove(e)
+	s.recordPlaces(e)
 	s.changed.grown++
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonGrowing {
 		e.Reason = nil
@@ -197,9 +197,9 @@ func (s *sizing) applyGrowth(e *entry, g admission.Admission, now time.Time) {
 	s.emitCommand(e, event.Present, now)
 }
 
-// recordMove notes that a started gang has other places.
-func (l *lifecycle) recordMove(e *entry) {
-	l.changed.move(e)
+// recordPlaces notes that a started gang has other places.
+func (l *lifecycle) recordPlaces(e *entry) {
+	l.changed.places(e)
 	l.changed.workloads[e.ID] = e
 	l.countUnreserved(gangKey{e.Cluster, e.ID})
 }

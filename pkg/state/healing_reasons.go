@@ -102,7 +102,7 @@ func (h *healing) afterGrace(e *entry) string {
 		return "After that the gang starts again, because onPodLoss is evict"
 	case hasTiedPlaces:
 		return "After that the gang starts again: no pod is moved alone, because " + whyTied
-	case movesPods:
+	case replacesPlaces:
 	}
 	return fmt.Sprintf("After that its pods get other nodes, or the gang starts again when no other place is free or not all pods are ready within %s", h.rules(e).HealWithin())
 }

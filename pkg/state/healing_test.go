@@ -42,14 +42,14 @@ func TestAPlaceLostBeforeTheStartIsReplaced(t *testing.T) {
 					s.is(workload.Dispatched, "")
 					changes := s.Flush()
 					var spare bool
-					for _, r := range changes.Moved {
+					for _, r := range changes.Replaced {
 						spare = spare || r.Node == "spare" && r.PodSet == set
 						if r.Node == lost {
 							t.Errorf("%s, %s: %s still has a place on %s", name, set, r.PodSet, lost)
 						}
 					}
-					if len(changes.Moved) != 3 || !spare {
-						t.Errorf("%s, %s: the reservations are %+v", name, set, changes.Moved)
+					if len(changes.Replaced) != 3 || !spare {
+						t.Errorf("%s, %s: the reservations are %+v", name, set, changes.Replaced)
 					}
 					// Without another place it goes back to the queue.
 					s.released()
@@ -257,14 +257,14 @@ func TestNoPlaceIsReplacedWhileABookCatchesUp(t *testing.T) {
 	s.CatchUp()
 	s.removeNode(lost)
 	s.step(settleTime)
-	if moved := s.Flush().Moved; len(moved) > 0 || s.gang().Phase != workload.Dispatched {
-		t.Errorf("while it catches up the gang is %s, and these places are reserved: %+v", s.gang().Phase, moved)
+	if replaced := s.Flush().Replaced; len(replaced) > 0 || s.gang().Phase != workload.Dispatched {
+		t.Errorf("while it catches up the gang is %s, and these places are reserved: %+v", s.gang().Phase, replaced)
 	}
 	s.BeginDecisions(s.now)
 	s.step(0)
 	changes := s.Flush()
-	if s.is(workload.Dispatched, ""); len(changes.Moved) != 3 || s.place("workers") == lost {
-		t.Errorf("after it has caught up these places are reserved: %+v", changes.Moved)
+	if s.is(workload.Dispatched, ""); len(changes.Replaced) != 3 || s.place("workers") == lost {
+		t.Errorf("after it has caught up these places are reserved: %+v", changes.Replaced)
 	}
 	if len(changes.Nodes) < 3 {
 		t.Errorf("the rows of %d nodes are written again", len(changes.Nodes))

@@ -15,12 +15,12 @@ import (
 // about each object that it finds.
 const removalKept = 7 * 24 * time.Hour
 
-// movedAtOnce bounds the workloads that one Tick moves away from clusters that leave by
-// force: all of them are written in one commit. The others follow at the next Ticks.
-const movedAtOnce = 100
+// releasedAtOnce bounds the workloads whose places in lost clusters one Tick releases: all of
+// them are written in one commit. The others follow at the next Ticks.
+const releasedAtOnce = 100
 
 // leaveClusters forgets the nodes of the clusters that leave, as gangs give up their places
-// there. From a cluster that leaves by force gangs are moved away at once.
+// there. The places in a cluster that leaves by force are released at once.
 func (s *State) leaveClusters(now time.Time) {
 	if s.catchingUp {
 		return
@@ -33,7 +33,7 @@ func (s *State) leaveClusters(now time.Time) {
 		}
 	}
 	if forced {
-		s.moveAwayByForce(now)
+		s.releaseLeftByForce(now)
 	}
 	if !leaving {
 		return
@@ -50,16 +50,16 @@ func (s *State) leaveClusters(now time.Time) {
 	}
 }
 
-// moveAwayByForce moves workloads away from the clusters that leave by force, those that were
-// submitted first before others: gangs with places there, and waiting workloads of which a
-// lost attempt is removed there.
-func (s *State) moveAwayByForce(now time.Time) {
+// releaseLeftByForce releases the places of gangs in the clusters that leave by force, and ends
+// the removal of lost attempts of waiting workloads there. Workloads that were submitted first
+// come first.
+func (s *State) releaseLeftByForce(now time.Time) {
 	lost := func(e *entry) bool { return s.admission.Quota().LeftByForce(e.Cluster) && !s.frozen(e) }
-	left := movedAtOnce
+	left := releasedAtOnce
 	for _, e := range s.startedInOrder() {
 		if left > 0 && e.Holding && lost(e) {
 			left--
-			s.moveAway(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
+			s.releaseLost(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
 				"%s; the places of attempt %d there were freed by force", s.admission.Quota().Cordon(e.Cluster).Message(), e.Attempt)}, now)
 		}
 	}
@@ -71,10 +71,10 @@ func (s *State) moveAwayByForce(now time.Time) {
 	}
 }
 
-// moveAway frees what a workload holds in a cluster of which no confirmation is waited for,
+// releaseLost frees what a workload holds in a cluster from which no confirmation is expected,
 // and has it start again elsewhere. The cluster is commanded to remove what it still has. An
 // eviction that has begun goes on for its own reason, which may have no next attempt.
-func (s *State) moveAway(e *entry, reason *workload.Reason, now time.Time) {
+func (s *State) releaseLost(e *entry, reason *workload.Reason, now time.Time) {
 	left := s.command(e, event.Absent)
 	subject := event.DispatchSubject(e.Cluster, e.ID)
 	if !tearingDown(e) && !e.Phase.Final() {

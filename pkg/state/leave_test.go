@@ -194,11 +194,11 @@ func TestNoRemovalInALostClusterIsWaitedFor(t *testing.T) {
 	}
 }
 
-// One Tick moves a bounded number of gangs away from a cluster that leaves by force, those
-// submitted first before others, and the next ones the rest: a commit stays small.
-func TestGangsOfALostClusterMoveSomeAtATime(t *testing.T) {
+// One Tick releases the places of a bounded number of gangs in a cluster that leaves by force,
+// those submitted first before others, and the next ones the rest: a commit stays small.
+func TestPlacesInALostClusterAreReleasedSomeAtATime(t *testing.T) {
 	t.Parallel()
-	const gangs = 2*movedAtOnce + 10
+	const gangs = 2*releasedAtOnce + 10
 	s := newStage(t, workload.Rules{}, gangs+3)
 	for i := range gangs {
 		s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
@@ -214,7 +214,7 @@ func TestGangsOfALostClusterMoveSomeAtATime(t *testing.T) {
 				last = e.ID
 			}
 			if e.Holding && e.Phase != workload.Admitted {
-				t.Errorf("gang %s is %s, want it as it was until it is moved", e.ID, e.Phase)
+				t.Errorf("gang %s is %s, want it as it was until its places are released", e.ID, e.Phase)
 			}
 		}
 		return n, last
@@ -223,7 +223,7 @@ func TestGangsOfALostClusterMoveSomeAtATime(t *testing.T) {
 		t.Fatalf("%d gangs are admitted, want %d", n, gangs+1)
 	}
 	s.leave(true)
-	for _, want := range []int{gangs + 1 - movedAtOnce, gangs + 1 - 2*movedAtOnce, 0} {
+	for _, want := range []int{gangs + 1 - releasedAtOnce, gangs + 1 - 2*releasedAtOnce, 0} {
 		n, last := holding()
 		if n != want || n > 0 && last != workload.ID(fmt.Sprintf("g%03d", gangs-1)) {
 			t.Fatalf("%d gangs have places, the last is %s; want %d, the last submitted among them", n, last, want)

@@ -133,7 +133,7 @@ func (l *lifecycle) free(e *entry) {
 	*e.attemptState = attemptState{deadline: e.deadline, removalSent: e.removalSent}
 	l.changed.freed[e.ID] = true
 	delete(l.changed.reserved, e.ID)
-	delete(l.changed.moved, e.ID)
+	delete(l.changed.replaced, e.ID)
 	l.changed.workloads[e.ID] = e
 	key := gangKey{cluster, e.ID}
 	if g := l.gangs[key]; g != nil {

@@ -6,7 +6,7 @@ import "muster.dev/muster/pkg/spec/workload"
 type lossOutcome int
 
 const (
-	movesPods       lossOutcome = iota // or is evicted, when no other place is free
+	replacesPlaces  lossOutcome = iota // or is evicted, when no other place is free
 	keepsPlaces                        // the database refuses to store other ones
 	losesSubmitter                     // it is evicted: the submitter's place is written in the object
 	losesHead                          // it is evicted: with the head pod Ray loses its state
@@ -38,7 +38,7 @@ func (h *healing) outcomeOfLoss(e *entry, lost map[slot]int) lossOutcome {
 	case e.Interdependent() && len(h.boundPods(e)) > 0:
 		return hasTiedPlaces
 	}
-	return movesPods
+	return replacesPlaces
 }
 
 // whyTied is why no pod of an interdependent gang is moved alone.

@@ -31,7 +31,8 @@ type permission struct {
 	lasts   time.Duration // the longest of what was asked for
 	ends    time.Time     // of what was granted in this term, at the latest
 	granted time.Time     // when it was last granted something in this term
-	// ranOut is when gangs were moved away; zero since the dispatcher has asked again.
+	// ranOut is when the places of gangs were released; zero since the dispatcher has asked
+	// again.
 	ranOut time.Time
 }
 
@@ -93,8 +94,8 @@ func (s *State) stoppedBy(cluster string) time.Time {
 	return s.permittedUntil(cluster).Add(p.lasts/driftOf + stopMargin)
 }
 
-// failOver moves gangs away from the clusters whose permission has run out while neither
-// part reported: those of which a dispatcher has said that it stops them. A gang that
+// failOver releases the places of gangs in the clusters whose permission has run out while
+// neither part reported: of those gangs that the dispatcher stops by itself. A gang that
 // the watcher of a cluster shows is not lost, whatever its dispatcher does; and a dispatcher
 // that reports says itself what it has stopped.
 func (s *State) failOver(now time.Time) {
@@ -116,14 +117,14 @@ func (s *State) failOver(now time.Time) {
 		return
 	}
 	for cluster := range gone {
-		s.permissions[cluster].ranOut = now // all have moved: until the dispatcher asks, none comes here
+		s.permissions[cluster].ranOut = now // all have left: until the dispatcher asks, none comes here
 	}
 }
 
-// failOverFrom moves at most movedAtOnce gangs away from clusters, of which all have stopped by
-// the given times, and reports whether none is left there.
+// failOverFrom releases the places of at most releasedAtOnce gangs in clusters, of which all have
+// stopped by the given times, and reports whether none is left there.
 func (s *State) failOverFrom(gone map[string]time.Time, now time.Time) (all bool) {
-	left := movedAtOnce
+	left := releasedAtOnce
 	for _, e := range s.startedInOrder() {
 		by, is := gone[e.Cluster]
 		if !is || !e.Holding || !e.permitted || !needsPermission(e, s.rules(e)) || s.frozen(e) {
@@ -133,7 +134,7 @@ func (s *State) failOverFrom(gone map[string]time.Time, now time.Time) (all bool
 			return false
 		}
 		left--
-		s.moveAway(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
+		s.releaseLost(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
 			"cluster %q is out of reach since %s, and its permission to run the gang ended by %s; what attempt %d had there was stopped",
 			e.Cluster, s.heardSince(Part{e.Cluster, Dispatcher}).UTC().Format(time.RFC3339), by.UTC().Format(time.RFC3339), e.Attempt)}, now)
 	}

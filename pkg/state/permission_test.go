@@ -32,8 +32,8 @@ func (s *stage) ask(session, number int64) {
 	s.PermissionAsked(&event.PermissionAsked{Cluster: "c", Session: session, Number: number, For: workload.Duration(lasts)}, s.now)
 }
 
-// moved reports whether the gang was moved away, and to which attempt.
-func (s *stage) moved() bool { return s.gang().Attempt == 2 }
+// failedOver reports whether the gang lost its places with its cluster and has its next attempt.
+func (s *stage) failedOver() bool { return s.gang().Attempt == 2 }
 
 // A gang of a lost cluster starts elsewhere once its permission and the margin have run out:
 // never before that, and never in a queue whose gangs stay.
@@ -42,12 +42,12 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	const by = lasts + lasts/driftOf + stopMargin
 	s := newPermitted(t, workload.FailOver, true)
 	s.step(by - time.Second)
-	if s.moved() {
-		t.Fatal("the gang was moved away a second before it had to be stopped")
+	if s.failedOver() {
+		t.Fatal("the gang failed over a second before it had to be stopped")
 	}
 	s.step(time.Second)
 	e := s.gang()
-	if !s.moved() || e.Holding || e.Phase != workload.Queued {
+	if !s.failedOver() || e.Holding || e.Phase != workload.Queued {
 		t.Fatalf("the gang is %s in attempt %d, holding %t", e.Phase, e.Attempt, e.Holding)
 	}
 	changes := s.Flush()
@@ -75,7 +75,7 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	s.is(workload.Admitted, "")
 }
 
-// A cluster whose gangs have moved gets gangs again when a later dispatcher reports, which may be
+// A cluster whose gangs have failed over gets gangs again when a later dispatcher reports, which may be
 // one that does not ask, and once it was removed and has joined again.
 func TestAReinstalledClusterGetsGangsAgain(t *testing.T) {
 	t.Parallel()
@@ -147,8 +147,8 @@ func TestAGangDoesNotFailOver(t *testing.T) {
 					c.keep(s)
 				}
 			}
-			if s.moved() {
-				t.Errorf("the gang was moved away: %+v", s.gang().Reason)
+			if s.failedOver() {
+				t.Errorf("the gang failed over: %+v", s.gang().Reason)
 			}
 		})
 	}
@@ -172,12 +172,12 @@ func TestANewLeaderWaitsForWhatItsPredecessorGranted(t *testing.T) {
 		}
 	}
 	s.step(lasts + stopMargin)
-	if s.moved() {
-		t.Fatal("the gang was moved away before the permission had run out that may have been granted as the term began")
+	if s.failedOver() {
+		t.Fatal("the gang failed over before the permission had run out that may have been granted as the term began")
 	}
 	s.step(lasts / driftOf)
-	if !s.moved() {
-		t.Error("the gang was not moved away")
+	if !s.failedOver() {
+		t.Error("the gang did not fail over")
 	}
 }
 

@@ -24,42 +24,42 @@ func (h *healing) scheduleReplacement(key admission.NodeKey, now time.Time) {
 		}
 		switch {
 		case n.lost():
-			e.moveBy(now)
+			e.replaceBy(now)
 		case n.Drained() && e.Phase == workload.Running:
-			h.announceMove(e, key.Name, now)
+			h.announceReplacement(e, key.Name, now)
 		default:
-			e.moveBy(now.Add(settleTime))
+			e.replaceBy(now.Add(settleTime))
 		}
 		h.setTimer(e)
 	}
 }
 
-// announcedMove is when pods of a running gang leave a drained node; zero when that is not
-// announced. EvictAt has it, which means something else when a gang is torn down.
-func (e *entry) announcedMove() time.Time {
+// announcedReplacement is when pods of a running gang leave a drained node; zero when that is
+// not announced. EvictAt has it, which means something else when a gang is torn down.
+func (e *entry) announcedReplacement() time.Time {
 	if e.Phase != workload.Running {
 		return time.Time{}
 	}
 	return e.EvictAt
 }
 
-// moveBy has the lost places of a gang replaced at the given time at the latest.
-func (e *entry) moveBy(at time.Time) {
-	if e.moveAt.IsZero() || at.Before(e.moveAt) {
-		e.moveAt = at
+// replaceBy has the lost places of a gang replaced at the given time at the latest.
+func (e *entry) replaceBy(at time.Time) {
+	if e.replaceAt.IsZero() || at.Before(e.replaceAt) {
+		e.replaceAt = at
 	}
 }
 
-// announceMove announces to a running gang that pods of it will be moved from a drained
-// node, once its grace is over. One announcement counts for all nodes that are drained
+// announceReplacement announces to a running gang that its places on a drained node will be
+// replaced, once its grace is over. One announcement counts for all nodes that are drained
 // before its time.
-func (h *healing) announceMove(e *entry, node string, now time.Time) {
-	if at := e.announcedMove(); !at.IsZero() {
-		e.moveBy(at)
+func (h *healing) announceReplacement(e *entry, node string, now time.Time) {
+	if at := e.announcedReplacement(); !at.IsZero() {
+		e.replaceBy(at)
 		return
 	}
 	grace := time.Duration(h.rules(e).CheckpointGrace)
-	e.moveBy(now.Add(grace))
+	e.replaceBy(now.Add(grace))
 	if grace <= 0 {
 		return
 	}
@@ -70,9 +70,9 @@ func (h *healing) announceMove(e *entry, node string, now time.Time) {
 	h.emitCommand(e, event.Present, now)
 }
 
-// withdrawMove reports that an announced move does not happen: the node is not drained
-// any more.
-func (h *healing) withdrawMove(e *entry, now time.Time) {
+// withdrawReplacement reports that an announced replacement does not happen: the node is not
+// drained any more.
+func (h *healing) withdrawReplacement(e *entry, now time.Time) {
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonDrained {
 		e.Reason = h.growthReason(e)
 	}
@@ -83,8 +83,8 @@ func (h *healing) withdrawMove(e *entry, now time.Time) {
 // lostPlaces returns how many pods of each place of a gang need another place, and why. On
 // a lost node all of them do, and on a drained one, too, once the announced time has come.
 // On another barred or overfull node those do that are not bound there.
-func (h *healing) lostPlaces(e *entry, now time.Time) (moves map[slot]int, reason *workload.Reason) {
-	moves, reason = map[slot]int{}, &workload.Reason{Kind: workload.ReasonPlaceLost}
+func (h *healing) lostPlaces(e *entry, now time.Time) (lost map[slot]int, reason *workload.Reason) {
+	lost, reason = map[slot]int{}, &workload.Reason{Kind: workload.ReasonPlaceLost}
 	bound := h.boundPods(e)
 	for _, p := range e.Placements {
 		n := h.nodes[admission.NodeKey{Cluster: e.Cluster, Name: p.Node}]
@@ -99,47 +99,48 @@ func (h *healing) lostPlaces(e *entry, now time.Time) (moves map[slot]int, reaso
 		refusal := n.Refuses(e.template(p.PodSet))
 		switch {
 		case n.lost():
-			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonNodeLost, lostBecause(n, h.grace)
-		case n.Drained() && !e.announcedMove().After(now):
-			moves[at], reason.Kind, reason.Message = p.Pods, workload.ReasonDrained, fmt.Sprintf("node %s is drained", p.Node)
+			lost[at], reason.Kind, reason.Message = p.Pods, workload.ReasonNodeLost, lostBecause(n, h.grace)
+		case n.Drained() && !e.announcedReplacement().After(now):
+			lost[at], reason.Kind, reason.Message = p.Pods, workload.ReasonDrained, fmt.Sprintf("node %s is drained", p.Node)
 		case refusal != "" && open > 0:
-			moves[at], reason.Message = open, fmt.Sprintf("node %s accepts no more pods of pod set %q: %s", p.Node, p.PodSet, refusal)
+			lost[at], reason.Message = open, fmt.Sprintf("node %s accepts no more pods of pod set %q: %s", p.Node, p.PodSet, refusal)
 		case n.excess() != "" && open > 0:
-			moves[at], reason.Message = open, fmt.Sprintf("insufficient %s on node %s: other pods use the reserved place", n.excess(), p.Node)
+			lost[at], reason.Message = open, fmt.Sprintf("insufficient %s on node %s: other pods use the reserved place", n.excess(), p.Node)
 		}
 	}
-	return moves, reason
+	return lost, reason
 }
 
 // checkPlaces sets a timer for places that pods have left and that are barred to their
 // replacements.
 func (h *healing) checkPlaces(e *entry, now time.Time) {
 	settled := now.Add(settleTime)
-	if tearingDown(e) || !e.Holding || !e.moveAt.IsZero() && !e.moveAt.After(settled) {
+	if tearingDown(e) || !e.Holding || !e.replaceAt.IsZero() && !e.replaceAt.After(settled) {
 		return
 	}
-	if moves, _ := h.lostPlaces(e, now); len(moves) > 0 {
-		e.moveBy(settled)
+	if lost, _ := h.lostPlaces(e, now); len(lost) > 0 {
+		e.replaceBy(settled)
 	}
 }
 
-// replacePlaces moves the lost places of a gang to nodes with proven room, in the
-// transaction that gives the old ones back. The gang is evicted whole when there is no
-// room for all of them, or when outcomeOfLoss says so. An announced move keeps its time.
+// replacePlaces replaces the lost places of a gang by places on nodes with proven room, in
+// the transaction that releases the old ones. The gang is evicted whole when there is no
+// room for all of them, or when outcomeOfLoss requires it. An announced replacement keeps
+// its time.
 func (h *healing) replacePlaces(e *entry, now time.Time) {
-	announced := elapsed(now, e.announcedMove(), 0)
+	announced := elapsed(now, e.announcedReplacement(), 0)
 	if announced {
 		e.EvictAt = time.Time{}
 	}
-	e.moveAt = e.announcedMove()
-	moves, reason := h.lostPlaces(e, now)
-	if len(moves) == 0 {
+	e.replaceAt = e.announcedReplacement()
+	lost, reason := h.lostPlaces(e, now)
+	if len(lost) == 0 {
 		if announced {
-			h.withdrawMove(e, now)
+			h.withdrawReplacement(e, now)
 		}
 		return
 	}
-	switch h.outcomeOfLoss(e, moves) {
+	switch h.outcomeOfLoss(e, lost) {
 	case keepsPlaces:
 		h.explainFixed(e, reason.Message, now)
 		return
@@ -150,9 +151,9 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 		reason.Message += "; no pod of the gang is moved alone, because " + whyTied
 		h.evictNow(e, reason, now)
 		return
-	case movesPods:
+	case replacesPlaces:
 	}
-	if !h.reassign(e, moves, now) {
+	if !h.reassign(e, lost, now) {
 		reason.Message += "; no other place is free"
 		h.evictNow(e, reason, now)
 		return
@@ -167,8 +168,8 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 
 // reassign reserves other places instead of the given ones, or changes nothing. A gang
 // without bound pods may get other places for all its pods when that is what it takes.
-func (h *healing) reassign(e *entry, moves map[slot]int, now time.Time) bool {
-	if !e.Interdependent() && h.reassignOnly(e, moves, now) {
+func (h *healing) reassign(e *entry, lost map[slot]int, now time.Time) bool {
+	if !e.Interdependent() && h.reassignOnly(e, lost, now) {
 		return true
 	}
 	if len(h.boundPods(e)) > 0 { // not interdependent, or it would have tied places
@@ -183,17 +184,17 @@ func (h *healing) reassign(e *entry, moves map[slot]int, now time.Time) bool {
 	return h.reassignOnly(e, all, now)
 }
 
-func (h *healing) reassignOnly(e *entry, moves map[slot]int, now time.Time) bool {
+func (h *healing) reassignOnly(e *entry, replaced map[slot]int, now time.Time) bool {
 	var kept []workload.Placement
 	for _, p := range e.Placements {
-		if p.Pods -= moves[slot{p.PodSet, p.Node}]; p.Pods > 0 {
+		if p.Pods -= replaced[slot{p.PodSet, p.Node}]; p.Pods > 0 {
 			kept = append(kept, p)
 		}
 	}
 	rest := slices.Clone(e.PodSets) // the pods that need a place
 	for i := range rest {
 		rest[i].Count = 0
-		for at, pods := range moves {
+		for at, pods := range replaced {
 			if at.PodSet == rest[i].Name {
 				rest[i].Count += pods
 			}
@@ -208,6 +209,6 @@ func (h *healing) reassignOnly(e *entry, moves map[slot]int, now time.Time) bool
 	e.Placements = placements
 	h.updateReserved(e, 1)
 	e.scaleDown = nil
-	h.recordMove(e)
+	h.recordPlaces(e)
 	return true
 }

@@ -42,7 +42,7 @@ func TestNothingIsWrittenOfAKeptGang(t *testing.T) {
 			happens(s)
 			s.Decide(s.now)
 			changes := s.Flush()
-			if len(changes.Updated)+len(changes.Freed)+len(changes.Moved)+len(changes.History)+len(changes.Messages) > 0 {
+			if len(changes.Updated)+len(changes.Freed)+len(changes.Replaced)+len(changes.History)+len(changes.Messages) > 0 {
 				t.Errorf("written is %+v", changes)
 			}
 			if len(s.gang().Placements) != held || s.gang().Reason.Kind != workload.ReasonNotStorable {
@@ -149,8 +149,8 @@ func TestPlacesThatCannotBeStoredStay(t *testing.T) {
 	s.removeNode(s.place("workers"))
 	s.step(settleTime)
 	s.is(workload.Dispatched, workload.ReasonNotStorable)
-	if changes := s.Flush(); len(changes.Moved) != 0 || len(changes.History) != 1 {
-		t.Errorf("written are %+v and %+v", changes.Moved, changes.History)
+	if changes := s.Flush(); len(changes.Replaced) != 0 || len(changes.History) != 1 {
+		t.Errorf("written are %+v and %+v", changes.Replaced, changes.History)
 	}
 	s.step(time.Minute)
 	if changes := s.Flush(); len(changes.History) != 0 {

@@ -119,7 +119,7 @@ func (s *sizing) finishScaleDown(e *entry, now time.Time) {
 	for _, set := range e.PodSets {
 		delete(e.disruption.discounted, set.Name) // who was to go has gone
 	}
-	s.recordMove(e)
+	s.recordPlaces(e)
 	s.emitChanged(e, now)
 	s.emitCommand(e, event.Present, now)
 	s.shrink(e, now) // more may have gone meanwhile

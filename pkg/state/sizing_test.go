@@ -77,8 +77,8 @@ func TestAGangGrowsByAllOrNothing(t *testing.T) {
 	s.is(workload.Running, "")
 	s.has(4)
 	changes := s.Flush()
-	if len(changes.Moved) != 5 || len(changes.Reserved) != 0 {
-		t.Errorf("written are %+v and %+v, want the five places of the gang", changes.Moved, changes.Reserved)
+	if len(changes.Replaced) != 5 || len(changes.Reserved) != 0 {
+		t.Errorf("written are %+v and %+v, want the five places of the gang", changes.Replaced, changes.Reserved)
 	}
 	if s.gang().Reason != nil {
 		t.Errorf("it has grown, and its reason is %+v", s.gang().Reason)
@@ -89,8 +89,8 @@ func TestAGangGrowsByAllOrNothing(t *testing.T) {
 	}
 	s.sizes(4) // again
 	s.run()
-	if changes := s.Flush(); len(changes.Moved) != 0 {
-		t.Errorf("the same sizes again moved %+v", changes.Moved)
+	if changes := s.Flush(); len(changes.Replaced) != 0 {
+		t.Errorf("the same sizes again moved %+v", changes.Replaced)
 	}
 }
 
@@ -157,8 +157,8 @@ func TestAGangShrinksWhenItsPodsAreGone(t *testing.T) {
 	s.sizes(1, obeys(command))
 	s.has(1)
 	changes := s.Flush()
-	if len(changes.Moved) != 2 {
-		t.Errorf("written are %+v, want two places", changes.Moved)
+	if len(changes.Replaced) != 2 {
+		t.Errorf("written are %+v, want two places", changes.Replaced)
 	}
 	s.sizes(1, obeys(command)) // twice
 	if s.live.Get("next").Phase != workload.Admitted {

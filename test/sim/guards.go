@@ -90,7 +90,7 @@ func (j *judgement) giveBack() error {
 	for _, id := range j.c.Freed {
 		back[id] = true
 	}
-	for _, r := range j.c.Moved {
+	for _, r := range j.c.Replaced {
 		back[r.Workload] = true
 	}
 	for id := range back {
@@ -106,13 +106,13 @@ func (j *judgement) giveBack() error {
 
 func (j *judgement) takes(id workload.ID) bool {
 	of := func(r state.Reservation) bool { return r.Workload == id }
-	return slices.ContainsFunc(j.c.Reserved, of) || slices.ContainsFunc(j.c.Moved, of)
+	return slices.ContainsFunc(j.c.Reserved, of) || slices.ContainsFunc(j.c.Replaced, of)
 }
 
 // takeFirst is a planted bug: the new places of gangs that move are charged while
 // the old ones are.
 func (j *judgement) takeFirst() error {
-	for _, r := range j.c.Moved {
+	for _, r := range j.c.Replaced {
 		h := hold{admission.NodeKey{Cluster: r.Cluster, Name: r.Node}, r.PodSet, int64(r.Pods), r.Requests, r.Charges}
 		if slices.ContainsFunc(j.l.holds[r.Workload], func(old hold) bool { return old.node == h.node && old.set == h.set }) {
 			continue // it stays
@@ -130,7 +130,7 @@ func (j *judgement) takeFirst() error {
 // charged to.
 func (j *judgement) take() error {
 	taken := map[workload.ID][]hold{}
-	for _, r := range slices.Concat(j.c.Reserved, j.c.Moved) {
+	for _, r := range slices.Concat(j.c.Reserved, j.c.Replaced) {
 		h := hold{admission.NodeKey{Cluster: r.Cluster, Name: r.Node}, r.PodSet, int64(r.Pods), r.Requests, r.Charges}
 		taken[r.Workload] = append(taken[r.Workload], h)
 		j.sums.add(h, 1)

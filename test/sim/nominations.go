@@ -25,7 +25,7 @@ type nominations struct {
 // have enough, whatever starts meanwhile: places on nodes and quota.
 func (c *checker) checkNominations(before, after ledgerState, changes state.Changes) {
 	standing := c.standing(before, after)
-	if len(changes.Reserved)+len(changes.Moved) == 0 || len(standing.waiting) == 0 {
+	if len(changes.Reserved)+len(changes.Replaced) == 0 || len(standing.waiting) == 0 {
 		return
 	}
 	usedBefore, usedAfter := map[string]int64{}, map[string]int64{}

@@ -98,7 +98,7 @@ func parts(c state.Changes, part simhooks.Part) (ids []workload.ID) {
 		for _, id := range parts(c, simhooks.PartEnd) {
 			ended[id] = true
 		}
-		for _, r := range slices.Concat(c.Reserved, c.Moved) {
+		for _, r := range slices.Concat(c.Reserved, c.Replaced) {
 			if !ended[r.Workload] {
 				ids = append(ids, r.Workload)
 			}

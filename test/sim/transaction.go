@@ -97,7 +97,7 @@ func (l *ledger) write(c state.Changes) {
 	touch := touched{version: c.Version, epoch: c.Epoch, at: l.w.now}
 	places := map[workload.ID]bool{}
 	requests := map[workload.ID]map[string]resource.List{}
-	for _, r := range slices.Concat(c.Reserved, c.Moved) {
+	for _, r := range slices.Concat(c.Reserved, c.Replaced) {
 		places[r.Workload] = true
 		if requests[r.Workload] == nil {
 			requests[r.Workload] = map[string]resource.List{}

@@ -23,8 +23,8 @@ type (
 		Freed []workload.ID `json:"freed"`
 	}
 	placesLine struct {
-		Places state.Reservation `json:"places"`
-		Moved  bool              `json:"moved,omitempty"`
+		Places   state.Reservation `json:"places"`
+		Replaced bool              `json:"moved,omitempty"`
 	}
 	nodeLine struct {
 		Node    admission.NodeKey `json:"node"`
@@ -73,8 +73,8 @@ func Outcome(c state.Changes) []byte {
 	for _, r := range c.Reserved {
 		line(placesLine{Places: r})
 	}
-	for _, m := range c.Moved {
-		line(placesLine{Places: m, Moved: true})
+	for _, m := range c.Replaced {
+		line(placesLine{Places: m, Replaced: true})
 	}
 	for _, n := range c.Nodes {
 		line(nodeLine{admission.NodeKey{Cluster: n.Cluster, Name: n.Name}, n.Version, n.Present, n.Used, n.Drop})
@@ -95,7 +95,7 @@ func Outcome(c state.Changes) []byte {
 
 // estimatedSize is about how long an outcome is: lines of records are the longest.
 func estimatedSize(c state.Changes) int {
-	records, others := len(c.Added)+len(c.Updated), len(c.Reserved)+len(c.Moved)+len(c.Nodes)+len(c.History)+len(c.Messages)
+	records, others := len(c.Added)+len(c.Updated), len(c.Reserved)+len(c.Replaced)+len(c.Nodes)+len(c.History)+len(c.Messages)
 	return 1024*records + 256*others
 }
 

@@ -9,10 +9,10 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// TestPlacesMoveThoughQuotaWasLowered: a queue uses more than the quota that is left of it, and
+// TestPlacesAreReplacedThoughQuotaWasLowered: a queue uses more than the quota that is left of it, and
 // a node of its gang is lost. The gang gets another place there, in the same attempt, and no
 // term ends for the guards of the ledger; another gang waits until there is quota again.
-func TestPlacesMoveThoughQuotaWasLowered(t *testing.T) {
+func TestPlacesAreReplacedThoughQuotaWasLowered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.countTerms()
@@ -33,12 +33,12 @@ func TestPlacesMoveThoughQuotaWasLowered(t *testing.T) {
 	kept := *command
 	kept.Placements = slices.DeleteFunc(slices.Clone(command.Placements), func(p workload.Placement) bool { return p.Node == lost })
 	w.pods(&kept)
-	moved := await(w, "its place moves", func(e *event.GangCommand) bool {
+	replaced := await(w, "its place moves", func(e *event.GangCommand) bool {
 		return e.Workload == gang && e.Attempt == 1 && e.State == event.Present && len(e.Placements) > 0 &&
 			!slices.ContainsFunc(e.Placements, func(p workload.Placement) bool { return p.Node == lost })
 	})
-	if !slices.ContainsFunc(moved.Placements, func(p workload.Placement) bool { return p.Node == "spare" }) {
-		t.Errorf("its places are %+v, want one on the spare node", moved.Placements)
+	if !slices.ContainsFunc(replaced.Placements, func(p workload.Placement) bool { return p.Node == "spare" }) {
+		t.Errorf("its places are %+v, want one on the spare node", replaced.Placements)
 	}
 	if terms := w.terms(); terms > fewTerms {
 		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)

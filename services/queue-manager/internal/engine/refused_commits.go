@@ -138,14 +138,14 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 		}
 		return 0
 	}
-	switch admitted, moved := attempt(e.changes.Reserved), attempt(e.changes.Moved); {
+	switch admitted, replaced := attempt(e.changes.Reserved), attempt(e.changes.Replaced); {
 	case r.Part == store.PartPlaces && admitted > 0 && store.ViolatesGuard(r.Cause):
 		// The decision rests on something else than the ledger, which the next term
 		// reads: the workload itself need not be at fault.
 		a.Level, a.Until = state.QuarantineHeld, e.now.Add(heldFor(a.Tries)).UTC()
 		return a
-	case r.Part == store.PartPlaces && moved > 0:
-		a.Level, a.Attempt = state.QuarantineHeld, moved
+	case r.Part == store.PartPlaces && replaced > 0:
+		a.Level, a.Attempt = state.QuarantineHeld, replaced
 	case r.Part == store.PartEnd, r.Part == store.PartGiveBack:
 		a.Level = state.QuarantineFrozen
 	}

@@ -118,7 +118,7 @@ func ofNode(n state.NodeRow) Refusal {
 }
 
 func (p *probe) givenBack(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartGiveBack, slices.Concat(c.Freed, movedLive(c)), queueGivenBack, ofWorkload)
+	return probePart(ctx, p, PartGiveBack, slices.Concat(c.Freed, replacedLive(c)), queueGivenBack, ofWorkload)
 }
 
 func ofWorkload(id workload.ID) Refusal { return Refusal{Workload: id} }
@@ -168,7 +168,7 @@ func (p *probe) places(ctx context.Context, c state.Changes) error {
 	}
 	live = slices.DeleteFunc(live, isCold)
 	of := map[workload.ID][]state.Reservation{}
-	for _, r := range slices.Concat(c.Reserved, c.Moved) {
+	for _, r := range slices.Concat(c.Reserved, c.Replaced) {
 		of[r.Workload] = append(of[r.Workload], r)
 	}
 	return probePart(ctx, p, PartPlaces, live, func(b *pgx.Batch, some []workload.Record) {

@@ -43,9 +43,9 @@ func life(t *testing.T, l ledger) (changes state.Changes, bad, good workload.ID)
 	changes.Added, changes.Reserved = append(changes.Added, other.Added...), append(changes.Reserved, other.Reserved...)
 	ended := admitted(1, "ends", 1, 1, 100).Added[0].Record
 	ended.Phase, ended.Holding, ended.Times.Finished = workload.Failed, false, time.Now()
-	move := moved(admitted(2, "moves", 1, 1, 100), place{"workers", "m", 1})
+	move := replaced(admitted(2, "moves", 1, 1, 100), place{"workers", "m", 1})
 	changes.PastUsage = []quota.PastUsage{{Queue: "default", History: quota.History{At: time.Now().UTC(), Used: map[resource.Name]float64{"cpu": 1}}}}
-	changes.Freed, changes.Moved = []workload.ID{ended.ID}, move.Moved
+	changes.Freed, changes.Replaced = []workload.ID{ended.ID}, move.Replaced
 	changes.Updated = append(move.Updated, ended)
 	changes.Nodes = []state.NodeRow{{
 		Node:    capacity.Node{Cluster: "c", Name: "o", Ready: true, Allocatable: resource.List{"cpu": 1}},

@@ -18,11 +18,11 @@ func resized(of state.Changes, pods, placed int) state.Changes {
 	record.PodSets = slices.Clone(record.PodSets)
 	record.PodSets[0].Resized += pods - record.PodSets[0].Count
 	record.PodSets[0].Count, row.Pods = pods, placed
-	return state.Changes{Updated: []workload.Record{record}, Moved: []state.Reservation{row}}
+	return state.Changes{Updated: []workload.Record{record}, Replaced: []state.Reservation{row}}
 }
 
 func both(first, second state.Changes) state.Changes {
-	return state.Changes{Updated: append(first.Updated, second.Updated...), Moved: append(first.Moved, second.Moved...)}
+	return state.Changes{Updated: append(first.Updated, second.Updated...), Replaced: append(first.Replaced, second.Replaced...)}
 }
 
 // A gang grows and shrinks in one transaction, whole: the ledger of the node

@@ -308,7 +308,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 
 // A gang's places move in one transaction: the ledger follows to the pod, no node
 // gets more than it has, and a gang never has fewer places than pods.
-func TestPlacesMove(t *testing.T) {
+func TestPlacesAreReplaced(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
@@ -319,13 +319,13 @@ func TestPlacesMove(t *testing.T) {
 	l.commit(t, changes)
 	record := changes.Added[0].Record
 	move := func(places map[string]int) error {
-		moved := state.Changes{Epoch: l.term.Epoch, Version: l.version(t) + 1, Updated: []workload.Record{record}}
+		replaced := state.Changes{Epoch: l.term.Epoch, Version: l.version(t) + 1, Updated: []workload.Record{record}}
 		for node, pods := range places {
 			r := changes.Reserved[0]
 			r.Node, r.Pods = node, pods
-			moved.Moved = append(moved.Moved, r)
+			replaced.Replaced = append(replaced.Replaced, r)
 		}
-		_, err := l.Commit(t.Context(), moved)
+		_, err := l.Commit(t.Context(), replaced)
 		return err
 	}
 	for _, places := range []map[string]int{{"n": 1, "m": 2}, {"n": 2, "m": 1}, {"n": 3}, {"n": 1, "m": 2}} {

@@ -15,14 +15,14 @@ import (
 // workload's phase and its reservations change in one statement, because the
 // guards look at both after each.
 //
-// Everything is given back before anything is taken: the reservations of gangs
-// that end and of gangs that move are deleted first, and those of gangs that
-// move, grow, shrink or start are then inserted by one statement. So a commit is
+// Everything is released before anything is reserved: the reservations of gangs
+// that end and of gangs that get other places are deleted first, and those of gangs that
+// get other places, grow, shrink or start are then inserted by one statement. So a commit is
 // judged by what it comes to, whatever gangs exchange in it.
 // It returns the shapes that it has written.
 func (s *Store) queueWorkloads(batch *pgx.Batch, c state.Changes) (shapes []string) {
-	moved := movedLive(c)
-	queueGivenBack(batch, slices.Concat(c.Freed, moved))
+	replaced := replacedLive(c)
+	queueGivenBack(batch, slices.Concat(c.Freed, replaced))
 	var finished []archived
 	var updated, added []row
 	for _, record := range c.Updated {
@@ -43,14 +43,14 @@ func (s *Store) queueWorkloads(batch *pgx.Batch, c state.Changes) (shapes []stri
 	queueFinished(batch, finished) // before the new ones, who may have their names
 	queueManifests(batch, kept)
 	shapes = s.queueShapes(batch, c.Epoch, added, updated)
-	taken := slices.Clone(c.Reserved)
-	for _, r := range c.Moved {
-		if slices.Contains(moved, r.Workload) {
-			taken = append(taken, r)
+	inserted := slices.Clone(c.Reserved)
+	for _, r := range c.Replaced {
+		if slices.Contains(replaced, r.Workload) {
+			inserted = append(inserted, r)
 		}
 	}
-	if len(updated)+len(added)+len(taken) > 0 {
-		queueLive(batch, added, updated, taken)
+	if len(updated)+len(added)+len(inserted) > 0 {
+		queueLive(batch, added, updated, inserted)
 	}
 	queueAsked(batch, c.Asked)
 	queueHeardAgain(batch, c.HeardAgain)
@@ -86,20 +86,20 @@ func queueHeardAgain(batch *pgx.Batch, heard []state.HeardAgain) {
 // isCold reports whether nothing will happen to the workload any more.
 func isCold(r workload.Record) bool { return r.Phase.Final() && !r.Holding }
 
-// movedLive returns the gangs that have other reservations now. One that has ended
+// replacedLive returns the gangs that have other reservations now. One that has ended
 // in the same commit holds nothing.
-func movedLive(c state.Changes) (moved []workload.ID) {
+func replacedLive(c state.Changes) (replaced []workload.ID) {
 	written := map[workload.ID]bool{}
 	for _, r := range c.Updated {
 		written[r.ID] = !isCold(r)
 	}
-	for _, r := range c.Moved {
+	for _, r := range c.Replaced {
 		if written[r.Workload] {
 			written[r.Workload] = false // once is enough
-			moved = append(moved, r.Workload)
+			replaced = append(replaced, r.Workload)
 		}
 	}
-	return moved
+	return replaced
 }
 
 // queueGivenBack deletes the reservations of workloads. They are queued for the

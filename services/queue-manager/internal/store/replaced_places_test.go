@@ -28,20 +28,20 @@ type place struct {
 	pods      int
 }
 
-// moved are the changes that give an admitted gang these places.
-func moved(of state.Changes, places ...place) state.Changes {
+// replaced are the changes that give an admitted gang these places.
+func replaced(of state.Changes, places ...place) state.Changes {
 	changes := state.Changes{Updated: []workload.Record{of.Added[0].Record}}
 	for _, p := range places {
 		r := of.Reserved[0]
 		r.PodSet, r.Node, r.Pods = p.set, p.node, p.pods
-		changes.Moved = append(changes.Moved, r)
+		changes.Replaced = append(changes.Replaced, r)
 	}
 	return changes
 }
 
 // Whatever gangs exchange in one commit is judged by what it comes to: nodes and
-// quota that are full to the last pod refuse no move that leaves them as full.
-func TestPlacesMoveWhereEverythingIsFull(t *testing.T) {
+// quota that are full to the last pod refuse no replacement that leaves them as full.
+func TestPlacesAreReplacedWhereEverythingIsFull(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		left, right []place // before
@@ -50,27 +50,27 @@ func TestPlacesMoveWhereEverythingIsFull(t *testing.T) {
 	}{
 		"a drained node": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
-			func(left, _ state.Changes) state.Changes { return moved(left, place{"workers", "spare", 2}) },
+			func(left, _ state.Changes) state.Changes { return replaced(left, place{"workers", "spare", 2}) },
 			map[string]int64{"a": 0, "b": 2000, "spare": 2000},
 		},
 		"one of two pods": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
 			func(left, _ state.Changes) state.Changes {
-				return moved(left, place{"workers", "a", 1}, place{"workers", "spare", 1})
+				return replaced(left, place{"workers", "a", 1}, place{"workers", "spare", 1})
 			},
 			map[string]int64{"a": 1000, "b": 2000, "spare": 1000},
 		},
 		"two gangs swap nodes": {
 			[]place{{"workers", "a", 2}}, []place{{"workers", "b", 2}},
 			func(left, right state.Changes) state.Changes {
-				return both(moved(left, place{"workers", "b", 2}), moved(right, place{"workers", "a", 2}))
+				return both(replaced(left, place{"workers", "b", 2}), replaced(right, place{"workers", "a", 2}))
 			},
 			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
 		},
 		"a gang exchanges the places of its pod sets": {
 			[]place{{"head", "a", 1}, {"workers", "b", 1}}, []place{{"workers", "a", 1}, {"head", "b", 1}},
 			func(left, _ state.Changes) state.Changes {
-				return moved(left, place{"head", "b", 1}, place{"workers", "a", 1})
+				return replaced(left, place{"head", "b", 1}, place{"workers", "a", 1})
 			},
 			map[string]int64{"a": 2000, "b": 2000, "spare": 0},
 		},
@@ -79,7 +79,7 @@ func TestPlacesMoveWhereEverythingIsFull(t *testing.T) {
 			func(left, right state.Changes) state.Changes {
 				ended := left.Added[0].Record
 				ended.Phase, ended.Holding = workload.Failed, false
-				changes := moved(right, place{"workers", "a", 2})
+				changes := replaced(right, place{"workers", "a", 2})
 				next := charged(3, "next", 2, 1000)
 				next.Reserved[0].Node = "b"
 				changes.Freed, changes.Updated = []workload.ID{ended.ID}, append(changes.Updated, ended)
@@ -129,8 +129,8 @@ func gangOn(order int64, name string, places []place) state.Changes {
 }
 
 // A node that shrank and quota that was lowered below what is used keep what they
-// have: a gang may move as long as neither gets more than it had.
-func TestPlacesMoveBelowWhatWasTakenAway(t *testing.T) {
+// have: a gang may get other places as long as neither gets more than it had.
+func TestPlacesAreReplacedBelowWhatWasTakenAway(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	l.withQuota(t, "3")
@@ -140,7 +140,7 @@ func TestPlacesMoveBelowWhatWasTakenAway(t *testing.T) {
 	l.commit(t, gang)
 	l.node(t, "a", 1000) // overfull from now on
 	l.withQuota(t, "0")
-	l.commit(t, moved(gang, place{"workers", "a", 2}, place{"workers", "b", 1}))
+	l.commit(t, replaced(gang, place{"workers", "a", 2}, place{"workers", "b", 1}))
 	if got := l.reservedByNode(t); got["a"] != 2000 || got["b"] != 1000 {
 		t.Errorf("reserved are %v, want two pods on a and one on b", got)
 	}
@@ -152,8 +152,8 @@ func TestPlacesMoveBelowWhatWasTakenAway(t *testing.T) {
 			t.Errorf("%s: %v, want a violation of %s", why, err, constraint)
 		}
 	}
-	refused("back to a node that has shrunk", "no_overcommit", moved(gang, place{"workers", "a", 3}))
-	grown := moved(gang, place{"workers", "a", 2}, place{"workers", "b", 1}, place{"more", "n", 1})
+	refused("back to a node that has shrunk", "no_overcommit", replaced(gang, place{"workers", "a", 3}))
+	grown := replaced(gang, place{"workers", "a", 2}, place{"workers", "b", 1}, place{"more", "n", 1})
 	record := &grown.Updated[0]
 	record.PodSets = append(record.PodSets, record.PodSets[0])
 	record.PodSets[1].Name, record.PodSets[1].Count = "more", 1
