@@ -55,9 +55,9 @@ func (c *checking) submitJob(id workload.ID) {
 	c.step(0)
 }
 
-// said lists the messages since the last call: commands by their state, and what checks are
+// sent lists the messages since the last call: commands by their state, and what checks are
 // asked, with the refusal of an answer.
-func (c *checking) said() (messages []string) {
+func (c *checking) sent() (messages []string) {
 	for _, m := range c.Flush().Messages {
 		switch p := m.Payload.(type) {
 		case *event.GangCommand:
@@ -76,9 +76,9 @@ func (c *checking) said() (messages []string) {
 	return messages
 }
 
-func (c *checking) wantSaid(want ...string) {
+func (c *checking) wantSent(want ...string) {
 	c.Helper()
-	if got := c.said(); !slices.Equal(got, want) {
+	if got := c.sent(); !slices.Equal(got, want) {
 		c.Errorf("messages are %q, want %q", got, want)
 	}
 }
@@ -114,24 +114,24 @@ func TestAGangStartsWhenItsChecksAgree(t *testing.T) {
 	if why := c.live.Get("other").Reason; why == nil || why.Kind != workload.ReasonQuota {
 		t.Errorf("the next gang waits because %+v, want the quota: the first holds it", why)
 	}
-	c.said()
+	c.sent()
 
 	c.check("budget", 1, workload.CheckPending)
-	c.wantSaid("budget 1 open")
+	c.wantSent("budget 1 open")
 	if got := c.gang().Reason.Message; !strings.Contains(got, `AdmissionCheck "budget" is pending since 1970-01-12T13:46:40Z: said budget; AdmissionCheck "licence" has not answered`) {
 		t.Errorf("it waits because %q", got)
 	}
 	c.check("budget", 1, workload.CheckReady)
-	c.wantSaid("budget 1 answered")
+	c.wantSent("budget 1 answered")
 	c.wantPhase(workload.Queued, workload.ReasonAdmissionCheck)
 	c.check("licence", 1, workload.CheckReady)
-	c.wantSaid("licence 1 answered", "present")
+	c.wantSent("licence 1 answered", "present")
 	c.wantPhase(workload.Admitted, "")
 	c.Cancel(&event.WorkloadCancel{Workload: gangID}, c.now)
-	c.wantSaid("absent")
+	c.wantSent("absent")
 	c.released()
 	c.step(0)
-	if got := c.said(); !slices.Contains(got, "budget 1 closed") || !slices.Contains(got, "licence 1 closed") || len(c.checked) != 1 {
+	if got := c.sent(); !slices.Contains(got, "budget 1 closed") || !slices.Contains(got, "licence 1 closed") || len(c.checked) != 1 {
 		t.Errorf("at its end messages are %q, and %d workloads are checked; want both closed, and the other gang", got, len(c.checked))
 	}
 }
@@ -162,14 +162,14 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newChecking(t, "budget")
-			c.said()
+			c.sent()
 			before := c.gang().Reason.Message
 			var changes []func(*event.CheckAnswer)
 			if test.change != nil {
 				changes = append(changes, test.change)
 			}
 			c.check("budget", test.number, test.status, changes...)
-			c.wantSaid(test.want)
+			c.wantSent(test.want)
 			c.wantPhase(workload.Queued, workload.ReasonAdmissionCheck)
 			if after := c.gang().Reason.Message; after != before {
 				t.Errorf("the reason became %q", after)
@@ -187,12 +187,12 @@ func TestTheSameAnswerAgainChangesNothing(t *testing.T) {
 	c := newChecking(t)
 	for _, status := range []workload.CheckStatus{workload.CheckPending, workload.CheckReady} {
 		c.check("budget", 1, status)
-		c.said()
+		c.sent()
 		c.check("budget", 1, status)
-		c.wantSaid()
+		c.wantSent()
 	}
 	c.check("budget", 1, workload.CheckPending)
-	c.wantSaid("budget 1 answered: the check is Ready already; only Retry or Rejected can withdraw that")
+	c.wantSent("budget 1 answered: the check is Ready already; only Retry or Rejected can withdraw that")
 	updates := func(value string) func(*event.CheckAnswer) {
 		return func(a *event.CheckAnswer) {
 			a.PodSetUpdates = []workload.PodSetUpdate{{PodSet: "workers", Labels: map[string]string{"cost-centre": value}, NodeSelector: map[string]string{"pool": "booked"}}}
@@ -200,11 +200,11 @@ func TestTheSameAnswerAgainChangesNothing(t *testing.T) {
 	}
 	c = newChecking(t)
 	c.check("budget", 1, workload.CheckReady, updates("first"))
-	c.said()
+	c.sent()
 	c.check("budget", 1, workload.CheckReady, updates("first"))
-	c.wantSaid()
+	c.wantSent()
 	c.check("budget", 1, workload.CheckReady, updates("second"))
-	c.wantSaid("budget 1 answered: the check is Ready already; answer Retry first to change its podSetUpdates")
+	c.wantSent("budget 1 answered: the check is Ready already; answer Retry first to change its podSetUpdates")
 }
 
 func TestACheckThatWantsToBeAskedLater(t *testing.T) {
@@ -220,19 +220,19 @@ func TestACheckThatWantsToBeAskedLater(t *testing.T) {
 			t.Parallel()
 			c := newChecking(t)
 			c.check("licence", 1, workload.CheckReady)
-			c.said()
+			c.sent()
 			for i, wait := range test.waits {
 				c.check("budget", i+1, workload.CheckRetry, func(a *event.CheckAnswer) { a.RetryAfterSeconds = test.after })
 				c.wantPhase(workload.Queued, workload.ReasonBackoff)
 				number := i + 1
-				c.wantSaid(fmt.Sprintf("budget %d open", number), fmt.Sprintf("budget %d closed", number), fmt.Sprintf("licence %d closed", number))
+				c.wantSent(fmt.Sprintf("budget %d open", number), fmt.Sprintf("budget %d closed", number), fmt.Sprintf("licence %d closed", number))
 				if why := c.gang().Reason.Message; !strings.Contains(why, `AdmissionCheck "budget" asks to be retried later: said budget`) {
 					t.Errorf("it waits because %q", why)
 				}
 				c.step(wait - time.Second)
-				c.wantSaid()
+				c.wantSent()
 				c.step(time.Second)
-				c.wantSaid(fmt.Sprintf("budget %d open", number+1), fmt.Sprintf("licence %d open", number+1)) // licence, too
+				c.wantSent(fmt.Sprintf("budget %d open", number+1), fmt.Sprintf("licence %d open", number+1)) // licence, too
 			}
 		})
 	}
@@ -242,7 +242,7 @@ func TestARejectedGangFails(t *testing.T) {
 	t.Parallel()
 	c := newChecking(t)
 	c.submitJob("other")
-	c.said()
+	c.sent()
 	c.CheckAnswered(&event.CheckAnswer{Check: "budget", Workload: gangID, Number: 1, Status: workload.CheckRejected, Message: "no money"}, c.now)
 	var last *event.WorkloadChanged
 	for _, m := range c.Flush().Messages {
@@ -270,15 +270,15 @@ func TestAGangThatRunsIsTakenBackByACheck(t *testing.T) {
 			c := newChecking(t, "budget")
 			c.check("budget", 1, workload.CheckReady)
 			c.created(true)
-			c.said()
+			c.sent()
 			c.check("budget", 1, test.status)
 			c.wantPhase(workload.Evicting, "")
-			c.wantSaid("budget 1 open", "absent")
+			c.wantSent("budget 1 open", "absent")
 			c.check("budget", 1, workload.CheckReady)
-			c.wantSaid("budget 1 open: the workload is evicting and ends")
+			c.wantSent("budget 1 open: the workload is evicting and ends")
 			c.released()
 			c.step(0)
-			if got := c.said(); !slices.Contains(got, "budget 1 closed") {
+			if got := c.sent(); !slices.Contains(got, "budget 1 closed") {
 				t.Errorf("messages are %q, want it closed", got)
 			}
 			if test.phase == workload.Failed {
@@ -290,7 +290,7 @@ func TestAGangThatRunsIsTakenBackByACheck(t *testing.T) {
 			c.wantPhase(workload.Queued, workload.ReasonBackoff)
 			c.step(time.Minute)
 			c.wantPhase(workload.Queued, workload.ReasonAdmissionCheck)
-			c.wantSaid("budget 2 open")
+			c.wantSent("budget 2 open")
 		})
 	}
 }
@@ -315,14 +315,14 @@ func TestWhatEndsChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newChecking(t, "budget")
-			c.said()
+			c.sent()
 			do(c)
 			c.step(0)
-			if got := c.said(); !slices.Contains(got, "budget 1 closed") || len(c.checked) != 0 {
+			if got := c.sent(); !slices.Contains(got, "budget 1 closed") || len(c.checked) != 0 {
 				t.Errorf("messages are %q, want it closed; %d are checked", got, len(c.checked))
 			}
 			c.check("budget", 1, workload.CheckReady)
-			if got := c.said(); len(got) != 1 || !strings.HasPrefix(got[0], "budget 1 closed: ") {
+			if got := c.sent(); len(got) != 1 || !strings.HasPrefix(got[0], "budget 1 closed: ") {
 				t.Errorf("a late answer is answered by %q", got)
 			}
 		})
@@ -337,14 +337,14 @@ func TestACheckAddsToThePods(t *testing.T) {
 		n.Taints = []capacity.Taint{{Key: "booked", Value: "team", Effect: "NoSchedule"}}
 		n.Allocatable = resource.List{"cpu": 8, "pods": 10}
 	})
-	booked := workload.PodSetUpdate{
+	update := workload.PodSetUpdate{
 		PodSet: "workers", Labels: map[string]string{"cost": "a"}, Annotations: map[string]string{"booking": "7"}, NodeSelector: map[string]string{"pool": "booked"},
 		Tolerations: []workload.Toleration{{Key: "booked", Value: "team", Effect: "NoSchedule"}},
 	}
-	c.check("budget", 1, workload.CheckReady, updates(booked))
-	c.said()
+	c.check("budget", 1, workload.CheckReady, updates(update))
+	c.sent()
 	c.check("licence", 1, workload.CheckReady, updates(workload.PodSetUpdate{PodSet: "workers", NodeSelector: map[string]string{"pool": "other"}}))
-	c.wantSaid(`licence 1 open: podSetUpdates: nodeSelector pool of pod set "workers" is "booked" already, and the answer has "other"`)
+	c.wantSent(`licence 1 open: podSetUpdates: nodeSelector pool of pod set "workers" is "booked" already, and the answer has "other"`)
 	c.replaceLeader() // what was answered is in the ledger
 	c.check("licence", 1, workload.CheckReady, updates(workload.PodSetUpdate{PodSet: "workers", Labels: map[string]string{"cost": "a"}}))
 	c.wantPhase(workload.Admitted, "")
@@ -375,7 +375,7 @@ func TestAWithdrawnCheckTakesBackWhatItAdded(t *testing.T) {
 		t.Errorf("the pods have the selector %v, want that of the submission", got)
 	}
 	c.step(time.Minute)
-	c.said()
+	c.sent()
 	c.check("budget", 2, workload.CheckReady, zone("b"))
 	if got := c.gang().PodSets[0].Template.NodeSelector["zone"]; got != "b" {
 		t.Errorf("the pods have zone %q, want b", got)
@@ -394,12 +394,12 @@ func TestNoGangIsEvictedBeforeTheChecksAgree(t *testing.T) {
 	c.check("budget", 1, workload.CheckReady)
 	c.created(true)
 	c.step(time.Minute)
-	c.said()
+	c.sent()
 	c.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
 		ID: "urgent", Queue: "q", Kind: "RayJob", Name: "urgent", Priority: 9, PodSets: []workload.PodSet{podSet("workers", workload.RoleWorker, 2)},
 	}}, nil, c.now)
 	c.step(0)
-	c.wantSaid("budget 1 open")
+	c.wantSent("budget 1 open")
 	if why := c.live.Get("urgent").Reason.Message; !strings.Contains(why, "no gang is evicted for it before") {
 		t.Errorf("it waits because %q", why)
 	}
@@ -413,25 +413,25 @@ func TestNoGangIsEvictedBeforeTheChecksAgree(t *testing.T) {
 func TestANewLeaderGoesOnWithChecks(t *testing.T) {
 	t.Parallel()
 	c := newChecking(t)
-	c.said()
+	c.sent()
 	c.replaceLeader()
-	c.wantSaid() // the requests are in the outbox or the stream
+	c.wantSent() // the requests are in the outbox or the stream
 	c.ResendCommands(c.now, func(string) bool { return true })
-	c.wantSaid("budget 1 open", "licence 1 open")
+	c.wantSent("budget 1 open", "licence 1 open")
 	c.check("budget", 1, workload.CheckReady)
-	c.said()
+	c.sent()
 	c.replaceLeader()
 	c.submitJob("other")
 	if why := c.live.Get("other").Reason; why == nil || why.Kind != workload.ReasonQuota {
 		t.Errorf("the next gang waits because %+v, want the quota", why)
 	}
 	c.Cancel(&event.WorkloadCancel{Workload: "other"}, c.now) // it would use the quota during the back-off
-	c.said()
+	c.sent()
 	c.check("licence", 1, workload.CheckRetry)
 	c.replaceLeader()
 	c.step(59 * time.Second)
 	c.wantPhase(workload.Queued, workload.ReasonBackoff)
-	c.said()
+	c.sent()
 	c.step(time.Second)
 	if got := c.gang().checks(); got.Number != 2 || !got.Pending() {
 		t.Errorf("after the back-off the checks are %+v, want request 2", got)
@@ -441,9 +441,9 @@ func TestANewLeaderGoesOnWithChecks(t *testing.T) {
 	c.check("licence", 2, workload.CheckReady)
 	c.wantPhase(workload.Admitted, "")
 	c.replaceLeader()
-	c.said()
+	c.sent()
 	c.ResendCommands(c.now, func(subject string) bool { return strings.HasPrefix(subject, "muster.check.") })
-	c.wantSaid("budget 2 answered", "licence 2 answered")
+	c.wantSent("budget 2 answered", "licence 2 answered")
 	c.check("budget", 2, workload.CheckRejected)
 	c.wantPhase(workload.Evicting, workload.ReasonCheckRejected)
 }

@@ -7,9 +7,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// TestTheCommandSaysThatAGangStartsWhole: by the rule of the queue, and only while the gang
+// TestTheCommandHasWhetherAGangStartsWhole: by the rule of the queue, and only while the gang
 // is to be there.
-func TestTheCommandSaysThatAGangStartsWhole(t *testing.T) {
+func TestTheCommandHasWhetherAGangStartsWhole(t *testing.T) {
 	t.Parallel()
 	for start, want := range map[workload.Start]bool{0: false, workload.StartEarly: false, workload.StartWhole: true} {
 		t.Run(start.String(), func(t *testing.T) {

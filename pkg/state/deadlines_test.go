@@ -55,7 +55,7 @@ func TestWhatPodsWaitFor(t *testing.T) {
 	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(100)}, BackoffFirst: seconds(10)}, 3)
 	s.created(false)
 	s.step(12 * time.Second)
-	s.says("starting: 0 of 3 pods are ready on their nodes: no pod exists yet", "KubeRay operator run?")
+	s.reasonHas("starting: 0 of 3 pods are ready on their nodes: no pod exists yet", "KubeRay operator run?")
 	s.pods["x"] = event.GangPod{Name: "x", PodSet: "workers", Phase: "Pending"}
 	s.observe()
 	s.step(2 * time.Second)
@@ -66,10 +66,10 @@ func TestWhatPodsWaitFor(t *testing.T) {
 	s.pods["x"] = event.GangPod{Name: "x", PodSet: "workers", Phase: "Pending", Waits: why}
 	s.observe()
 	s.step(2 * time.Second)
-	s.says("starting: 0 of 3 pods are ready on their nodes: pod x: " + why)
+	s.reasonHas("starting: 0 of 3 pods are ready on their nodes: pod x: " + why)
 	s.step(100 * time.Second)
 	s.is(workload.Evicting, workload.ReasonNotReady)
-	s.says("0 of 3 pods were ready at the readyDeadline", "pod x: "+why)
+	s.reasonHas("0 of 3 pods were ready at the readyDeadline", "pod x: "+why)
 }
 
 // An operator that is away fails no gang: its gangs wait and are tried again, as

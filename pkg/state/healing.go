@@ -26,8 +26,8 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 			e.Reason = h.growthReason(e)
 		}
 		rules := h.rules(e)
-		told := !lossEvicts(e, &rules) && h.recordNewHead(e, now) // a job starts again, which its eviction says
-		if mended && !told {
+		reported := !lossEvicts(e, &rules) && h.recordNewHead(e, now) // a job starts again, which its eviction says
+		if mended && !reported {
 			h.emitChanged(e, now)
 		}
 		return

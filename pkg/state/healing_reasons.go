@@ -19,7 +19,7 @@ func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
 
 // recordNewHead says of a running gang that its head pod was replaced. What is still wrong
 // with it comes first. It reports whether it did.
-func (h *healing) recordNewHead(e *entry, now time.Time) (told bool) {
+func (h *healing) recordNewHead(e *entry, now time.Time) (reported bool) {
 	news := e.disruption.headNews
 	if news == "" || !mayExplain(e, workload.ReasonHeadReplaced) {
 		return false
@@ -37,10 +37,10 @@ func (h *healing) explainNode(n *node, now time.Time) {
 		if e.Phase != workload.Running || h.frozen(e) {
 			continue
 		}
-		told := e.Reason != nil && e.Reason.Kind == workload.ReasonNodeNotReady
+		reported := e.Reason != nil && e.Reason.Kind == workload.ReasonNodeNotReady
 		broken := h.notReadyNodes(e)
 		switch {
-		case broken == "" && told:
+		case broken == "" && reported:
 			e.Reason = h.growthReason(e)
 		case broken == "" || !mayExplain(e, workload.ReasonNodeNotReady):
 			continue

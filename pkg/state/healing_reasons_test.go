@@ -11,8 +11,8 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// says checks the reason of the gang.
-func (s *stage) says(parts ...string) {
+// reasonHas checks the reason of the gang.
+func (s *stage) reasonHas(parts ...string) {
 	s.Helper()
 	for _, part := range parts {
 		if why := s.gang().Reason; why == nil || !strings.Contains(why.Message, part) {
@@ -44,7 +44,7 @@ func TestANodeThatIsNotReadyIsNamed(t *testing.T) {
 			node := s.place(c.set)
 			s.node(node, broken)
 			s.is(workload.Running, workload.ReasonNodeNotReady)
-			s.says("node "+node+" of cluster c is not ready since "+s.now.UTC().Format(time.RFC3339),
+			s.reasonHas("node "+node+" of cluster c is not ready since "+s.now.UTC().Format(time.RFC3339),
 				"tolerated until "+s.now.Add(time.Minute).UTC().Format(time.RFC3339), c.want)
 			if _, changed := s.lastFlushed(); changed == nil || changed.Reason == nil || changed.Reason.Kind != workload.ReasonNodeNotReady {
 				t.Errorf("the event is %+v", changed)
@@ -72,12 +72,12 @@ func TestASlowStartNamesTheNodeThatIsNotReady(t *testing.T) {
 	s.node(s.place("headgroup"), func(n *capacity.Node) { n.Ready = false })
 	s.step(slowStart)
 	s.is(workload.Dispatched, workload.ReasonStarting)
-	s.says("1 of 3 pods are ready", "node "+s.place("headgroup")+" of cluster c is not ready since")
+	s.reasonHas("1 of 3 pods are ready", "node "+s.place("headgroup")+" of cluster c is not ready since")
 }
 
 // The owner of a cluster reads that its head pod was replaced, when nothing is wrong any
 // more; a job starts again instead.
-func TestAReplacedHeadIsTold(t *testing.T) {
+func TestAReplacedHeadIsReported(t *testing.T) {
 	t.Parallel()
 	head := func(s *stage, name string, ready bool) {
 		s.loses("headgroup", "")
@@ -94,7 +94,7 @@ func TestAReplacedHeadIsTold(t *testing.T) {
 	s.is(workload.Running, workload.ReasonPodLost)
 	head(s, "new-head", true)
 	s.is(workload.Running, workload.ReasonHeadReplaced)
-	s.says("the head pod head was replaced by new-head", "connect and submit again")
+	s.reasonHas("the head pod head was replaced by new-head", "connect and submit again")
 	if _, changed := s.lastFlushed(); changed == nil || changed.Reason == nil || changed.Reason.Kind != workload.ReasonHeadReplaced {
 		t.Errorf("the event is %+v", changed)
 	}

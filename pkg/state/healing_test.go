@@ -247,7 +247,7 @@ func TestPlacesOfSlicesAreCommandedWithTheirDomain(t *testing.T) {
 
 // A new term does not know what runs where before it has read that: until then no
 // pod gets another place, which might be taken; afterwards it gets one at once.
-func TestNoPlaceIsReplacedWhileABookCatchesUp(t *testing.T) {
+func TestNoPlaceIsReplacedWhileAStateCatchesUp(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	s.created(false)

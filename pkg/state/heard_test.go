@@ -83,11 +83,11 @@ func TestATermBeginsWithTheSilenceBeforeIt(t *testing.T) {
 					if r.ago == unknown {
 						stored = time.Time{}
 					}
-					var told event.Payload = &event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1, Seq: 1}}
+					var payload event.Payload = &event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1, Seq: 1}}
 					if r.of == dispatcher {
-						told = &event.GangStatus{Cluster: "c"}
+						payload = &event.GangStatus{Cluster: "c"}
 					}
-					s.HeardBefore(told, stored, s.now)
+					s.HeardBefore(payload, stored, s.now)
 				}
 			})
 			other := s.live.Get("other")

@@ -31,8 +31,8 @@ func (s *stage) used(at time.Time, workers int) {
 	s.sizes(workers, func(status *event.GangStatus) { status.LastUsed = at })
 }
 
-// wakes checks that time acts by itself at a moment, and not before.
-func (s *stage) wakes(at time.Time) {
+// setsTimer checks that time acts by itself at a time, and not before.
+func (s *stage) setsTimer(at time.Time) {
 	s.Helper()
 	if due := s.gang().deadline; !due.Equal(at) {
 		s.Fatalf("it is looked at in %s, want in %s", due.Sub(s.now), at.Sub(s.now))
@@ -43,7 +43,7 @@ func TestAnIdleClusterEndsAfterItsTime(t *testing.T) {
 	t.Parallel()
 	s := idleStage(t)
 	s.empties()
-	s.wakes(s.now.Add(idleTime))
+	s.setsTimer(s.now.Add(idleTime))
 	s.step(idleTime - time.Nanosecond)
 	s.is(workload.Running, "")
 	s.step(time.Nanosecond)
@@ -166,7 +166,7 @@ func TestIdlingOutlivesTheLeader(t *testing.T) {
 	s.step(10 * time.Second) // it knows nothing yet
 	s.is(workload.Running, "")
 	s.hears(emptied.Add(time.Second), emptied, 0)
-	s.wakes(emptied.Add(time.Second + idleTime))
+	s.setsTimer(emptied.Add(time.Second + idleTime))
 	s.step(emptied.Add(time.Second + idleTime).Sub(s.now))
 	s.is(workload.Cancelling, workload.ReasonIdle)
 }

@@ -133,7 +133,7 @@ func TestDeadlinesBeginAgainAfterASilence(t *testing.T) {
 		begin  func(*stage)
 		phase  workload.Phase
 		reason workload.ReasonKind
-		says   string
+		want   string
 	}{
 		"to create the object": {func(*stage) {}, workload.Admitted, workload.ReasonNotCreated, "did not create the object"},
 		"to be ready":          {func(s *stage) { s.created(false) }, workload.Dispatched, workload.ReasonNotCreated, "1m0s after cluster c answered again"},
@@ -180,8 +180,8 @@ func TestDeadlinesBeginAgainAfterASilence(t *testing.T) {
 			}
 			s.step(0)
 			s.is(workload.Evicting, test.reason)
-			if message := s.gang().Reason.Message; !strings.Contains(message, test.says) {
-				t.Errorf("the reason is %q, want %q in it", message, test.says)
+			if message := s.gang().Reason.Message; !strings.Contains(message, test.want) {
+				t.Errorf("the reason is %q, want %q in it", message, test.want)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(*stage)
 		kind   workload.ReasonKind
-		says   []string
+		want   []string
 	}{
 		"admitted": {func(*stage) {}, workload.ReasonClusterLost, []string{`cluster "c" has left`, "it burns"}},
 		"running":  {func(s *stage) { s.created(true); s.step(0) }, workload.ReasonClusterLost, []string{`cluster "c" has left`, "it burns"}},
@@ -102,15 +102,15 @@ func TestAClusterThatLeavesByForceKeepsNoGang(t *testing.T) {
 			if last == nil || last.State != event.Absent || last.Attempt != 1 {
 				t.Errorf("the last command to the cluster is %+v, want the removal of attempt 1", last)
 			}
-			said := ""
+			got := ""
 			for _, h := range steps.History {
 				if h.Reason != nil && h.Reason.Kind == c.kind {
-					said = h.Reason.Message
+					got = h.Reason.Message
 				}
 			}
-			for _, want := range c.says {
-				if !strings.Contains(said, want) {
-					t.Errorf("the history says %q, want %q in it", said, want)
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("the history says %q, want %q in it", got, want)
 				}
 			}
 			s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, Gone: true, Released: true}, s.now, s.now)

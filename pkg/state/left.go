@@ -13,7 +13,7 @@ const (
 // explainLeft adds to the reason of a workload that is torn down what its removal waits for,
 // or what it leaves behind; an empty text takes that back. It reports whether the reason has
 // changed.
-func (l *lifecycle) explainLeft(e *entry, mark, left string) (changed bool) {
+func (l *lifecycle) explainLeft(e *entry, separator, left string) (changed bool) {
 	if e.Reason == nil {
 		return false
 	}
@@ -22,7 +22,7 @@ func (l *lifecycle) explainLeft(e *entry, mark, left string) (changed bool) {
 		message = message[:i]
 	}
 	if left != "" {
-		message += mark + strings.ReplaceAll(sanitize(left), waitsForLeft, "; ")
+		message += separator + strings.ReplaceAll(sanitize(left), waitsForLeft, "; ")
 	}
 	if message == e.Reason.Message {
 		return false

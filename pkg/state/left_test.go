@@ -35,8 +35,8 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 		if got := s.gang().Reason.Message; got != step.want {
 			t.Errorf("the reason is %q, want %q", got, step.want)
 		}
-		if told := len(s.Flush().Updated) > 0; told != (before != step.want) {
-			t.Errorf("from %q to %q: told %v", before, step.want, told)
+		if reported := len(s.Flush().Updated) > 0; reported != (before != step.want) {
+			t.Errorf("from %q to %q: reported %v", before, step.want, reported)
 		}
 	}
 	clear(s.pods)

@@ -55,16 +55,16 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 		return
 	}
 	l.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored && l.saysWhetherHeld(e), Held: e.Hold.Message(),
+		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored && l.holdReported(e), Held: e.Hold.Message(),
 		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e), Failures: failuresOf(e),
 		Never:     e.Reason != nil && e.Reason.Kind == workload.ReasonNeverFits,
 		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
 	})
 }
 
-// saysWhetherHeld reports whether the reason of a waiting workload is true as far as it says
-// that it, or its queue, is held or is not.
-func (l *lifecycle) saysWhetherHeld(e *entry) bool {
+// holdReported reports whether the reason of a waiting workload is right about the question
+// whether it, or its queue, is held.
+func (l *lifecycle) holdReported(e *entry) bool {
 	held := e.Hold.Message() != "" || l.admission.HeldReason(&e.Workload) != nil
 	return held == (e.Reason != nil && e.Reason.Kind == workload.ReasonHeld)
 }

@@ -32,7 +32,7 @@ func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 	s.liveIn[m.Queue]++
 	delete(s.staleReasons, e.ID)
 	e.Queue = m.Queue
-	message := saysWhy(fmt.Sprintf("%s moved it from queue %q to queue %q", sanitize(m.By), from, m.Queue), m.Why)
+	message := withWhy(fmt.Sprintf("%s moved it from queue %q to queue %q", sanitize(m.By), from, m.Queue), m.Why)
 	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: message}
 	s.emitChanged(e, now)
 	s.emit(now, event.EventsSubject(from, e.ID), 0, &event.WorkloadChanged{Record: e.Record}) // for those who follow it there

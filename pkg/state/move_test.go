@@ -51,14 +51,14 @@ func TestAWorkloadIsMoved(t *testing.T) {
 	if len(changes.History) == 0 || changes.History[0].Reason.Message != want {
 		t.Errorf("the history is %+v, want %q first", changes.History, want)
 	}
-	told := map[string]string{}
+	reasons := map[string]string{}
 	for _, m := range changes.Messages {
-		if changed, is := m.Payload.(*event.WorkloadChanged); is && told[m.Subject] == "" {
-			told[m.Subject] = changed.Queue + ": " + changed.Reason.Message
+		if changed, is := m.Payload.(*event.WorkloadChanged); is && reasons[m.Subject] == "" {
+			reasons[m.Subject] = changed.Queue + ": " + changed.Reason.Message
 		}
 	}
 	for _, queue := range []string{"from", "to"} {
-		if got := told[event.EventsSubject(queue, id)]; got != "to: "+want {
+		if got := reasons[event.EventsSubject(queue, id)]; got != "to: "+want {
 			t.Errorf("the first event of queue %s says %q", queue, got)
 		}
 	}

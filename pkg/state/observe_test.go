@@ -47,7 +47,7 @@ func TestANewTermCountsTheTimeOfANodeThatIsNotReady(t *testing.T) {
 	}
 }
 
-func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
+func TestAGangThatDoesNotComeToRunReportsWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	s := started(workload.Dispatched, true, now)
@@ -71,7 +71,7 @@ func TestAGangThatDoesNotComeToRunSaysWhatItWaitsFor(t *testing.T) {
 
 // A gang that was evicted from one cluster may be seen there when it is already
 // starting in another.
-func TestClustersTellOfTheirOwnPods(t *testing.T) {
+func TestClustersReportTheirOwnPods(t *testing.T) {
 	t.Parallel()
 	s, now := newTestState(), time.Unix(1_000_000, 0)
 	observe := func(cluster string, seq uint64, nodes ...string) {

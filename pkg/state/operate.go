@@ -28,8 +28,8 @@ func (s *State) emitRefusal(e *entry, kind workload.ReasonKind, why string, now 
 	s.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: record})
 }
 
-// saysWhy adds the reason that a person has given.
-func saysWhy(message, why string) string {
+// withWhy adds the reason that a person has given.
+func withWhy(message, why string) string {
 	if why == "" {
 		return message
 	}
@@ -69,7 +69,7 @@ func (s *State) resume(e *entry, h *event.WorkloadHold, now time.Time) {
 	case h.Submitter != "" && !e.Hold.Own:
 		s.emitRefusal(e, workload.ReasonInvalid, event.NotResumed+"it is "+e.Hold.Message(), now)
 	default:
-		message := saysWhy(fmt.Sprintf("%s resumed it", sanitize(h.By)), h.Why)
+		message := withWhy(fmt.Sprintf("%s resumed it", sanitize(h.By)), h.Why)
 		s.setHold(e, nil, &workload.Reason{Kind: workload.ReasonPending, Message: message}, now)
 	}
 }
@@ -103,7 +103,7 @@ func (s *State) Requeue(r *event.WorkloadRequeue, now time.Time) bool {
 		s.emitRefusal(e, workload.ReasonInvalid, fmt.Sprintf("%sit is %s, and only a workload that was admitted can be requeued", event.NotRequeued, e.Phase), now)
 		return true
 	}
-	message := saysWhy(fmt.Sprintf("requeued by %s", sanitize(r.By)), r.Why)
+	message := withWhy(fmt.Sprintf("requeued by %s", sanitize(r.By)), r.Why)
 	reason := &workload.Reason{Kind: workload.ReasonRequeued, Message: message}
 	s.addCost(e, reason, now)
 	s.evictWithGrace(e, reason, now)
@@ -125,7 +125,7 @@ func (s *State) SetPriority(p *event.WorkloadPriority, now time.Time) bool {
 		s.emit(now, event.EventsSubject(e.Queue, e.ID), 0, &event.WorkloadChanged{Record: e.Record})
 		return true
 	}
-	message := saysWhy(fmt.Sprintf("%s set its priority to %d, from %d", sanitize(p.By), p.Priority, e.Priority), p.Why)
+	message := withWhy(fmt.Sprintf("%s set its priority to %d, from %d", sanitize(p.By), p.Priority, e.Priority), p.Why)
 	s.changePriority(e, p.Priority, &workload.Reason{Kind: workload.ReasonPending, Message: message}, now)
 	return true
 }

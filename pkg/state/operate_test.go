@@ -12,8 +12,8 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// told returns the reason in the last event about a workload since the last Flush.
-func (s *stage) told(id workload.ID) string {
+// lastReason returns the reason in the last event about a workload since the last Flush.
+func (s *stage) lastReason(id workload.ID) string {
 	s.Helper()
 	text := ""
 	for _, m := range s.Flush().Messages {
@@ -35,7 +35,7 @@ func TestAHeldWorkloadWaitsAndKeepsItsPlace(t *testing.T) {
 		t.Fatal("the workload is not live")
 	}
 	const want = "held by an operator: ann@ops, since 1970-01-12T13:46:40Z: new data"
-	if got := s.told(gangID); got != want {
+	if got := s.lastReason(gangID); got != want {
 		t.Errorf("the event says %q, want %q", got, want)
 	}
 	for i := range 3 {
@@ -53,7 +53,7 @@ func TestAHeldWorkloadWaitsAndKeepsItsPlace(t *testing.T) {
 		t.Errorf("explained by %+v, %v; want the hold, and to resume it", explained, err)
 	}
 	s.Hold(&event.WorkloadHold{Workload: gangID, Resume: true, By: "bob@ops", Why: "it is there"}, s.now)
-	if got := s.told(gangID); got != "bob@ops resumed it: it is there" {
+	if got := s.lastReason(gangID); got != "bob@ops resumed it: it is there" {
 		t.Errorf("the event says %q", got)
 	}
 	s.step(0)
@@ -129,7 +129,7 @@ func TestRefusedRequests(t *testing.T) {
 			}
 			s.Flush()
 			c.ask(s)
-			if got := s.told(gangID); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			if got := s.lastReason(gangID); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 				t.Errorf("the event says %q, want %q", got, c.want)
 			}
 			if e := s.gang(); (e.Hold != nil) != c.heldThen || e.Priority != 0 {

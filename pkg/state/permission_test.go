@@ -51,18 +51,18 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 		t.Fatalf("the gang is %s in attempt %d, holding %t", e.Phase, e.Attempt, e.Holding)
 	}
 	changes := s.Flush()
-	said, removed := "", false
+	reason, removed := "", false
 	for _, h := range changes.History {
 		if h.Reason != nil && h.Reason.Kind == workload.ReasonClusterLost {
-			said = h.Reason.Message
+			reason = h.Reason.Message
 		}
 	}
 	for _, m := range changes.Messages {
 		c, is := m.Payload.(*event.GangCommand)
 		removed = removed || is && c.State == event.Absent && c.Attempt == 1 && m.Subject == event.DispatchSubject("c", gangID)
 	}
-	if !strings.Contains(said, "permission") || !removed {
-		t.Errorf("the reason is %q, and the removal of attempt 1 was commanded: %t", said, removed)
+	if !strings.Contains(reason, "permission") || !removed {
+		t.Errorf("the reason is %q, and the removal of attempt 1 was commanded: %t", reason, removed)
 	}
 	s.node("n0", nil) // the watcher is back, and the dispatcher is not
 	s.step(time.Second)

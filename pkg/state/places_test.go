@@ -185,10 +185,10 @@ func TestWhatIsAnnouncedForANodeThatIsNotReadyComesTrue(t *testing.T) {
 			}
 			s.node(s.place(c.set), func(n *capacity.Node) { n.Ready = false })
 			s.is(workload.Running, workload.ReasonNodeNotReady)
-			s.says(c.announced)
+			s.reasonHas(c.announced)
 			s.step(time.Minute)
 			s.is(c.phase, c.reason)
-			if s.says(c.then); c.phase == workload.Evicting && strings.Contains(s.gang().Reason.Message, "no other place is free") {
+			if s.reasonHas(c.then); c.phase == workload.Evicting && strings.Contains(s.gang().Reason.Message, "no other place is free") {
 				t.Errorf("the spare node was free, and the reason is %q", s.gang().Reason.Message)
 			}
 		})

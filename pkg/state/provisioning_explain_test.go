@@ -8,7 +8,7 @@ import (
 
 // What keeps a request from being created is the reason of its workload as long as that
 // lasts. It is no failed request, and the same answer again is no change.
-func TestAReasonSaysWhyARequestIsNotCreated(t *testing.T) {
+func TestAReasonHasWhyARequestIsNotCreated(t *testing.T) {
 	t.Parallel()
 	a := newAsker(t)
 	asked := a.gang().Reason.Message

@@ -53,7 +53,7 @@ func TestNothingIsWrittenOfAKeptGang(t *testing.T) {
 }
 
 // A waiting workload that is held back is admitted later; one that fails says why.
-func TestAWaitingWorkloadIsSetAside(t *testing.T) {
+func TestAWaitingWorkloadIsQuarantined(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	id, until := s.gang().ID, s.now.Add(time.Minute)
@@ -117,7 +117,7 @@ func (s *stage) storedAs(phase workload.Phase) Stored {
 }
 
 // Nothing new goes to a node that cannot be stored, and nothing of it is written.
-func TestANodeIsSetAside(t *testing.T) {
+func TestANodeIsQuarantined(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	s.created(false)

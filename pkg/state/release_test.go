@@ -41,7 +41,7 @@ func TestAReleaseOfARunningGangNeedsItsEnd(t *testing.T) {
 
 // Pods of an earlier attempt take their nodes beside what is reserved for the present
 // one, also on the same node.
-func TestPodsOfAnEarlierAttemptAreChargedBesideThePlaces(t *testing.T) {
+func TestPodsOfAnEarlierAttemptAreChargedApartFromThePlaces(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	s.gang().Attempt = 2
@@ -58,7 +58,7 @@ func TestPodsOfAnEarlierAttemptAreChargedBesideThePlaces(t *testing.T) {
 
 // What keeps a dispatcher from creating the object is the workload's reason, and that
 // of its eviction when the deadline has passed.
-func TestAGangThatIsNotCreatedSaysWhy(t *testing.T) {
+func TestAGangThatIsNotCreatedReportsWhy(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	const why = "attempt 2 waits for the removal of pods"

@@ -31,25 +31,25 @@ func (s *stage) restore(ahead Ahead) {
 func TestAllChecksAreAskedAgainWhereNoneAreNamed(t *testing.T) {
 	t.Parallel()
 	c := newChecking(t)
-	c.said()
+	c.sent()
 	c.State.epoch = laterEpoch - 1
 	c.replaceLeader(func() {
 		c.Ahead(Ahead{LastRecords: []workload.Record{c.gang().Record}, AskAgain: true}, c.now)
 	})
-	c.wantSaid("budget 1 closed", "licence 1 closed", fmt.Sprintf("budget %d open", laterEpoch), fmt.Sprintf("licence %d open", laterEpoch))
+	c.wantSent("budget 1 closed", "licence 1 closed", fmt.Sprintf("budget %d open", laterEpoch), fmt.Sprintf("licence %d open", laterEpoch))
 }
 
 // A part asks about the workloads that it names, and about no other.
 func TestAPartAsksAboutItsOwnWorkloadsOnly(t *testing.T) {
 	t.Parallel()
 	c := newChecking(t)
-	c.said()
+	c.sent()
 	c.State.epoch = laterEpoch - 1
 	c.replaceLeader(func() {
 		c.Ahead(Ahead{LastRecords: []workload.Record{c.gang().Record}}, c.now)
 		c.Ahead(Ahead{AskAgain: true, Ask: []workload.ID{"another"}}, c.now)
 	})
-	c.wantSaid()
+	c.wantSent()
 }
 
 // What was asked in the lost time may have been answered under its number, also by a number
@@ -59,12 +59,12 @@ func TestNumbersOfTheLostTimeAreNotUsedAgain(t *testing.T) {
 	t.Run("AdmissionChecks", func(t *testing.T) {
 		t.Parallel()
 		c := newChecking(t)
-		c.said()
+		c.sent()
 		c.setChecks(nil) // as it was before
 		c.restore(Ahead{})
-		c.wantSaid(fmt.Sprintf("budget %d open", laterEpoch), fmt.Sprintf("licence %d open", laterEpoch))
+		c.wantSent(fmt.Sprintf("budget %d open", laterEpoch), fmt.Sprintf("licence %d open", laterEpoch))
 		c.check("budget", 1, workload.CheckReady)
-		c.wantSaid(fmt.Sprintf("budget %d open: it answers request 1, and the present one is %d", laterEpoch, laterEpoch))
+		c.wantSent(fmt.Sprintf("budget %d open: it answers request 1, and the present one is %d", laterEpoch, laterEpoch))
 		c.check("budget", laterEpoch, workload.CheckReady)
 		c.check("licence", laterEpoch, workload.CheckReady)
 		c.wantPhase(workload.Admitted, "")
@@ -84,7 +84,7 @@ func TestNumbersOfTheLostTimeAreNotUsedAgain(t *testing.T) {
 func TestNumbersOfEventsAreKeptAsUsed(t *testing.T) {
 	t.Parallel()
 	c := newChecking(t)
-	c.said()
+	c.sent()
 	published := c.gang().Record
 	asked := *published.Provisioning
 	published.Provisioning = &asked
@@ -149,13 +149,13 @@ func TestChecksThatTheLedgerWaitsForAreAskedAgain(t *testing.T) {
 			for _, check := range test.agreed {
 				c.check(check, 1, workload.CheckReady)
 			}
-			c.said()
+			c.sent()
 			c.restore(test.ahead(c.gang().Record))
 			if len(test.agreed) == 2 {
 				c.nodesCome()
 				c.step(0)
 			}
-			c.wantSaid(test.want...)
+			c.wantSent(test.want...)
 		})
 	}
 }

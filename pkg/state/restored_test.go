@@ -225,7 +225,7 @@ func TestALostWorkloadThatIsSubmittedAgainBeginsAfterItsAttempts(t *testing.T) {
 // A state that was loaded again, or that follows, has waiting workloads of which an
 // attempt is removed, too: a standby forgets one that has changed, and a leader may be
 // asked to cancel it.
-func TestABookReadAnewDealsWithAnAttemptThatIsRemoved(t *testing.T) {
+func TestAStateReadAgainDealsWithAnAttemptThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)
 	s.created(true)

@@ -29,14 +29,14 @@ func TestATakenIDIsNamedAsItsSubmitterKnowsIt(t *testing.T) {
 			}
 			submit("one")
 			submit("two")
-			var said []string
+			var got []string
 			for _, e := range s.Flush().Messages {
 				if rejected, is := e.Payload.(*event.WorkloadRejected); is {
-					said = append(said, rejected.Reason.Message)
+					got = append(got, rejected.Reason.Message)
 				}
 			}
-			if len(said) != 1 || said[0] != want {
-				t.Errorf("it is refused with %q, want %q", said, want)
+			if len(got) != 1 || got[0] != want {
+				t.Errorf("it is refused with %q, want %q", got, want)
 			}
 		})
 	}

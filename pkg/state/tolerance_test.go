@@ -128,7 +128,7 @@ func TestALossHasADeadlineOfItsOwn(t *testing.T) {
 }
 
 // Another policy counts at once for who waits, and takes nothing from who runs.
-func TestAnotherPolicyGoverns(t *testing.T) {
+func TestAnotherPolicyApplies(t *testing.T) {
 	t.Parallel()
 	policy := func(cpu int64) quota.Config {
 		return quota.Config{

@@ -45,9 +45,9 @@ func (m *usageModel) take(steps []HistoryRow) {
 	}
 }
 
-// TestStepsSayWhatIsHeld: whatever comes, the sum over the history is what the reservations
+// TestUsageStepsHaveWhatIsHeld: whatever comes, the sum over the history is what the reservations
 // were, to the second.
-func TestStepsSayWhatIsHeld(t *testing.T) {
+func TestUsageStepsHaveWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := newTestState(), time.Unix(1_000_000, 0)

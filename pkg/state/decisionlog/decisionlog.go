@@ -50,8 +50,8 @@ type Input struct {
 	// Workload whose command cannot be sent, and why; of Undeliverable.
 	Workload workload.ID `json:"workload,omitempty"`
 	Reason   string      `json:"reason,omitempty"`
-	// Aside says what is kept out of decisions; of Quarantine.
-	Aside *state.Quarantined `json:"aside,omitempty"`
+	// Quarantined is what is kept out of decisions; of Quarantine.
+	Quarantined *state.Quarantined `json:"aside,omitempty"`
 	// Settings that count from the version of the ledger on; of Configure.
 	Settings *state.Settings `json:"settings,omitempty"`
 	Version  int64           `json:"version,omitempty"`
@@ -125,10 +125,10 @@ func Apply(s *state.State, in Input) error {
 		}
 		s.ApplyConfiguration(in.Settings.Queues, in.Settings.Policy, in.Version)
 	case Quarantine:
-		if in.Aside == nil {
+		if in.Quarantined == nil {
 			return errors.New("apply a recorded input: the quarantine names no workload or node")
 		}
-		s.Quarantine(*in.Aside, in.At)
+		s.Quarantine(*in.Quarantined, in.At)
 	case CheckRights:
 		s.CheckRights(in.At)
 	case Ahead:

@@ -31,7 +31,7 @@ func (s QuarantineSet) Add(more ...state.Quarantined) {
 func (s QuarantineSet) Apply(step *Step, now time.Time) {
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		aside := s[key]
-		step.Do(decisionlog.Input{Kind: decisionlog.Quarantine, At: now, Aside: &aside})
+		step.Do(decisionlog.Input{Kind: decisionlog.Quarantine, At: now, Quarantined: &aside})
 	}
 }
 
