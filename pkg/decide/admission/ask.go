@@ -36,7 +36,7 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		if d.state.fleets[cluster].Len() == 0 && !d.state.listed[cluster] {
 			continue
 		}
-		pods := d.lackingBeside(w, cluster, flavored.w, check)
+		pods := d.lackingAfterRequests(w, cluster, flavored.w, check)
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
 		}
@@ -99,13 +99,13 @@ func (s *State) HasOtherFlavors(id workload.ID, tried [][]workload.PodSetFlavors
 // mostCounted bounds the requests in a cluster whose pods with places are counted for another.
 const mostCounted = 32
 
-// lackingBeside counts the pods without a place beside those that gangs with requests in the
-// cluster count on: two requests would else count on the same free place, and one of the gangs
-// would find that its nodes are too few.
-func (d *decision) lackingBeside(w *Waiting, cluster string, of *workload.Workload, check *quota.Provisioning) []workload.PodCount {
+// lackingAfterRequests counts the pods without a place when gangs with requests in the cluster
+// have theirs: two requests would else count on the same free place, and one of the gangs would
+// find that its nodes are too few.
+func (d *decision) lackingAfterRequests(w *Waiting, cluster string, of *workload.Workload, check *quota.Provisioning) []workload.PodCount {
 	fleet, counted := d.state.fleets[cluster], 0
-	mark := fleet.Begin()
-	defer fleet.Rollback(mark)
+	savepoint := fleet.Begin()
+	defer fleet.Rollback(savepoint)
 	for _, o := range d.state.asked {
 		if o.Asked.Cluster != cluster || o.Asked.Placeholders || counted == mostCounted {
 			continue

@@ -67,26 +67,26 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []
 
 func (d *decision) backfillOn(w *Waiting, flavored *flavoredSignature, cluster string) ([]workload.Placement, []*headReservation, []*quota.Reservation) {
 	fleet := d.state.fleets[cluster]
-	mark := fleet.Begin()
+	savepoint := fleet.Begin()
 	reserved := d.spare(w, cluster, d.now)
 	against := d.allocateReserved(w, cluster)
 	verdict, _ := d.solve(w.queue, fleet, flavored.w)
-	fleet.Rollback(mark)
+	fleet.Rollback(savepoint)
 	if verdict.Outcome == placement.Fits {
 		return verdict.Placements, nil, nil
 	}
 	// The heads may have other places at the same times.
 	if len(against) > 0 && !slices.ContainsFunc(against, func(r *headReservation) bool { return !r.keptClear.IsZero() }) {
-		if places := d.moveReservations(against, w, flavored, cluster); places != nil {
+		if places := d.replanReservations(against, w, flavored, cluster); places != nil {
 			return places, nil, nil
 		}
 	}
 	return nil, against, reserved
 }
 
-// moveReservations places a gang without regard to reservations with a known start. If
-// their heads still have places at those times, the reservations move there.
-func (d *decision) moveReservations(against []*headReservation, w *Waiting, flavored *flavoredSignature, cluster string) []workload.Placement {
+// replanReservations places a gang without regard to reservations with a known start. If
+// their heads still have places at those times, the reservations get those.
+func (d *decision) replanReservations(against []*headReservation, w *Waiting, flavored *flavoredSignature, cluster string) []workload.Placement {
 	fleet := d.state.fleets[cluster]
 	if slices.ContainsFunc(against, func(r *headReservation) bool { return !r.sumAllows(fleet, flavored.w) }) {
 		return nil
@@ -95,19 +95,19 @@ func (d *decision) moveReservations(against []*headReservation, w *Waiting, flav
 	if passing.Outcome != placement.Fits {
 		return nil
 	}
-	mark := fleet.Begin()
-	defer fleet.Rollback(mark)
+	savepoint := fleet.Begin()
+	defer fleet.Rollback(savepoint)
 	fleet.Allocate(flavored.w, passing.Placements) // for the one that passes
-	moved := make([][]workload.Placement, len(against))
+	replanned := make([][]workload.Placement, len(against))
 	for i, r := range against {
-		if moved[i] = d.placesAround(r, against[:i], moved[:i]); moved[i] == nil {
+		if replanned[i] = d.placesAround(r, against[:i], replanned[:i]); replanned[i] == nil {
 			return nil
 		}
 	}
 	for i, r := range against {
-		r.places = moved[i]
+		r.places = replanned[i]
 	}
-	d.noteMovedTogether(against)
+	d.noteReplannedTogether(against)
 	return passing.Placements
 }
 
@@ -121,19 +121,19 @@ func (r *headReservation) sumAllows(fleet *placement.Fleet, passing *workload.Wo
 	return sum.Enough()
 }
 
-// placesAround returns places of a head at its start, with some other reservations moved;
+// placesAround returns places of a head at its start, with some other reservations planned again;
 // nil when it has none.
-func (d *decision) placesAround(r *headReservation, others []*headReservation, moved [][]workload.Placement) []workload.Placement {
+func (d *decision) placesAround(r *headReservation, others []*headReservation, replanned [][]workload.Placement) []workload.Placement {
 	fleet := d.state.fleets[r.cluster]
-	mark := fleet.Begin()
-	defer fleet.Rollback(mark)
+	savepoint := fleet.Begin()
+	defer fleet.Rollback(savepoint)
 	for _, other := range d.state.reservations {
 		if other == r || other.cluster != r.cluster || !other.appliesTo(r.head) || !other.hasPlacesAt(r.start) {
 			continue
 		}
 		places := other.places
 		if i := slices.Index(others, other); i >= 0 {
-			places = moved[i]
+			places = replanned[i]
 		}
 		fleet.Allocate(other.flavored.w, places)
 	}

@@ -125,8 +125,8 @@ func (d *decision) solveSparing(w *Waiting, cluster string, placed *workload.Wor
 	if len(d.state.tree.Reservations()) == 0 {
 		return d.solve(w.queue, fleet, placed)
 	}
-	mark := fleet.Begin()
-	defer fleet.Rollback(mark)
+	savepoint := fleet.Begin()
+	defer fleet.Rollback(savepoint)
 	d.spare(w, cluster, d.now)
 	return d.solve(w.queue, fleet, placed)
 }

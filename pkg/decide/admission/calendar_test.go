@@ -225,14 +225,14 @@ func TestLostPodsSpareReservedNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		run, after time.Duration
 		queue      string // for which the node is reserved
-		moves      bool
+		fits       bool
 	}{
 		"without end":      {},
-		"ends before":      {run: 30 * time.Minute, moves: true},
+		"ends before":      {run: 30 * time.Minute, fits: true},
 		"ends within":      {run: 90 * time.Minute},
 		"is overdue":       {run: 10 * time.Minute, after: 20 * time.Minute},
-		"of the queue":     {queue: "queue", moves: true},
-		"it has all ended": {after: 2 * time.Hour, moves: true},
+		"of the queue":     {queue: "queue", fits: true},
+		"it has all ended": {after: 2 * time.Hour, fits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,9 +247,9 @@ func TestLostPodsSpareReservedNodes(t *testing.T) {
 			}
 			s.SetNode(nodeOf("two", 8, 8))
 			s.RemoveNode(admission.NodeKey{Cluster: nodeOf("one", 8, 8).Cluster, Name: "one"})
-			places, moves := s.Replace("gang-0", nil, w.PodSets, start.Add(c.after))
-			if moves != c.moves {
-				t.Errorf("it moves: %t to %+v, want %t", moves, places, c.moves)
+			places, fits := s.Replace("gang-0", nil, w.PodSets, start.Add(c.after))
+			if fits != c.fits {
+				t.Errorf("it fits: %t, at %+v, want %t", fits, places, c.fits)
 			}
 		})
 	}

@@ -86,8 +86,8 @@ func (s *State) noGrowth(w *Waiting) *workload.Reason {
 	return why
 }
 
-// beside adds to the reason of a gang that fits nowhere which clusters were left out.
-func (s *State) beside(w *Waiting, why *workload.Reason) *workload.Reason {
+// withBarred adds to the reason of a gang that fits nowhere which clusters were left out.
+func (s *State) withBarred(w *Waiting, why *workload.Reason) *workload.Reason {
 	text := s.barredText(w)
 	if text == "" || why.Kind == workload.ReasonNoNodes {
 		return why

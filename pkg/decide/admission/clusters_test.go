@@ -141,10 +141,10 @@ func TestATenantLearnsNothingOfTheClustersOfOthers(t *testing.T) {
 	wanting(s, "gang", 0, "", 1, 2)
 	wanting(s, "selects", 1, "tier=spot", 1, 2)
 	decide(s)
-	for id, said := range map[workload.ID]string{"gang": "1 eligible nodes", "selects": `"open" is not selected`} {
+	for id, want := range map[workload.ID]string{"gang": "1 eligible nodes", "selects": `"open" is not selected`} {
 		e, waits := admission.Explain(s, id, start)
-		if text := reasonText(s, id); !waits || !strings.Contains(text, said) || strings.Contains(text, "secret") {
-			t.Errorf("%s: the reason is %q, want %q and no cluster of others", id, text, said)
+		if text := reasonText(s, id); !waits || !strings.Contains(text, want) || strings.Contains(text, "secret") {
+			t.Errorf("%s: the reason is %q, want %q and no cluster of others", id, text, want)
 		}
 		if len(e.Clusters) != 4 {
 			t.Errorf("%s: operators read of %+v, want all four", id, e.Clusters)

@@ -76,8 +76,8 @@ type decision struct {
 	covered map[coveredKey][]string
 	// kept is what the last reservation asked about keeps of what is free.
 	kept keptFree
-	// beside are, by cluster, the places of reservations that others are made around.
-	beside map[string]*beside
+	// placedReservations are, by cluster, those that others are made around.
+	placedReservations map[string]*placedReservations
 	// reoffered are the flavored signatures to which changed nodes may offer something else.
 	reoffered map[*flavoredSignature]bool
 	// reserving is the work on reservations so far, see mostReserving.

@@ -56,7 +56,7 @@
 //	stages      decide, next_at, report, drain_clusters, settle, settle_asked, recheck, start,
 //	            take_back, start_within, smaller, fit, kept_shown, deferred, ask, checks, preempt, victims, admit, grow,
 //	            backfill, reserve_head,
-//	            beside, ends, reason
+//	            placed_reservations, ends, reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
 //	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
@@ -129,9 +129,9 @@
 //
 // To reserve for a head with k gangs to wait for costs O(log k) searches for places and
 // k what-if changes. With a depth of n that is done for each of n heads; the places of those
-// before it stay allocated meanwhile (beside.go). They end, too, so the work grows with the
-// square of n; a decision stops at mostReserving, and heads farther back have no reservation
-// then. A candidate that fits now costs one more search for each cluster
+// before it stay allocated meanwhile (placed_reservations.go). They end, too, so the work grows
+// with the square of n; a decision stops at mostReserving, and heads farther back have no
+// reservation then. A candidate that fits now costs one more search for each cluster
 // with a reservation. Gangs that do not fit cost nothing of this.
 //
 // # Work

@@ -101,8 +101,8 @@ func (d *decision) releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
 // stride.
 func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) (needed int, places []workload.Placement) {
 	enough := func(from, to int) bool {
-		mark := fleet.Begin()
-		defer fleet.Rollback(mark)
+		savepoint := fleet.Begin()
+		defer fleet.Rollback(savepoint)
 		d.releaseGangs(fleet, order[from:to])
 		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
 		if verdict.Outcome == placement.Fits {
@@ -114,8 +114,8 @@ func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *hea
 	if least > len(order) {
 		return 0, nil
 	}
-	mark := fleet.Begin()
-	defer fleet.Rollback(mark)
+	savepoint := fleet.Begin()
+	defer fleet.Rollback(savepoint)
 	given, stride := 0, max(1, least)
 	for {
 		to := min(given+stride, len(order))

@@ -26,10 +26,10 @@ func holding(s *admission.State, id, queue, node string, gpus int, ago time.Dura
 	})
 }
 
-// TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed: the reason of the victim has its own
+// TestAnEvictionHasWhatItCostsAndWhatElseWasWeighed: the reason of the victim has its own
 // loss since its last checkpoint and what its start took; that of both sides has, for
 // operators, the loss of all victims beside that of the best other set.
-func TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
+func TestAnEvictionHasWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, queue string // of the victim and the other candidate
@@ -80,8 +80,8 @@ func TestAnEvictionSaysWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 	}
 }
 
-// TestEveryEvictionSaysWhatItCosts: also one that is for no other workload.
-func TestEveryEvictionSaysWhatItCosts(t *testing.T) {
+// TestEveryEvictionHasWhatItCosts: also one that is for no other workload.
+func TestEveryEvictionHasWhatItCosts(t *testing.T) {
 	t.Parallel()
 	for name, drain := range map[string]func(*quota.Config){
 		"a queue": func(c *quota.Config) { c.ClusterQueues[0].StopPolicy = quota.HoldAndDrain },
@@ -182,9 +182,9 @@ func TestTheChoiceHasWhatDecided(t *testing.T) {
 	}
 }
 
-// TestASearchThatIsCutSaysSo: more victims than the exact search looks for are found by
+// TestASearchThatIsCutReportsIt: more victims than the exact search looks for are found by
 // order, and the reason does not say that they are the cheapest.
-func TestASearchThatIsCutSaysSo(t *testing.T) {
+func TestASearchThatIsCutReportsIt(t *testing.T) {
 	t.Parallel()
 	s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 64, `"withinClusterQueue": "LowerPriority"`))))
 	const gangs = 40

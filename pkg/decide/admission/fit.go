@@ -86,5 +86,5 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 	if best.compared > 0 {
 		return best.cluster, best.places, nil
 	}
-	return "", nil, d.state.beside(w, why)
+	return "", nil, d.state.withBarred(w, why)
 }

@@ -22,7 +22,7 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	d.noteEntry(g, a.Charges)
 	d.noteStarted(w, g, placements)
 	d.plan.Growths = append(d.plan.Growths, Admission{Workload: g.Workload.ID, Cluster: g.Cluster, Placements: g.Placements, Flavors: g.Flavors})
-	d.effects.reservationsMoved = true
+	d.effects.reservationsReplanned = true
 }
 
 func withMore(sets, more []workload.PodSet) []workload.PodSet {

@@ -9,10 +9,10 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// TestAHoldIsToldToAllThatWait: workloads that wait when their queue is held get that reason,
+// TestAHoldIsReportedToAllThatWait: workloads that wait when their queue is held get that reason,
 // each of them, and another one when it is held no longer. A policy that changes nothing for
 // them tells nothing.
-func TestAHoldIsToldToAllThatWait(t *testing.T) {
+func TestAHoldIsReportedToAllThatWait(t *testing.T) {
 	t.Parallel()
 	s := stateOf([]capacity.Node{nodeOf("one", 8, 1)}, []workload.PodSet{setOf("w", 2, 1, 1)}, []workload.PodSet{setOf("w", 2, 1, 1)})
 	decide(s)
@@ -22,9 +22,9 @@ func TestAHoldIsToldToAllThatWait(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		stop string
-		told int
-		want workload.ReasonKind
+		stop     string
+		reported int
+		want     workload.ReasonKind
 	}{
 		{quota.StopNone, 0, ""}, {quota.Hold, 2, workload.ReasonHeld}, {quota.Hold, 0, ""}, {quota.StopNone, 2, ""},
 	} {
@@ -38,33 +38,33 @@ func TestAHoldIsToldToAllThatWait(t *testing.T) {
 				t.Errorf("with stop policy %q, %s has the reason %s", c.stop, id, kind)
 			}
 		}
-		if c.told > 0 && len(kinds) != c.told {
-			t.Errorf("with stop policy %q, %d workloads are told: %v; want %d", c.stop, len(kinds), kinds, c.told)
+		if c.reported > 0 && len(kinds) != c.reported {
+			t.Errorf("with stop policy %q, %d workloads get a reason: %v; want %d", c.stop, len(kinds), kinds, c.reported)
 		}
 	}
 }
 
-// TestAHoldIsToldInParts: the reasons of a long queue are spread over decisions, in the order
+// TestAHoldIsReportedInParts: the reasons of a long queue are spread over decisions, in the order
 // of the queue, and each workload has it reported once.
-func TestAHoldIsToldInParts(t *testing.T) {
+func TestAHoldIsReportedInParts(t *testing.T) {
 	t.Parallel()
 	const waiting = 2500
 	s := stateOf([]capacity.Node{nodeOf("one", 8, 1)}, slices.Repeat([][]workload.PodSet{{setOf("w", 2, 1, 1)}}, waiting)...)
 	for decide(s); s.ReportsLeft(); decide(s) {
 	}
 	s.Reconfigure(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "queue", StopPolicy: quota.Hold}}}))
-	told, parts := map[workload.ID]int{}, []int{}
+	reported, parts := map[workload.ID]int{}, []int{}
 	for len(parts) == 0 || s.ReportsLeft() {
 		waits := decide(s).Waits
 		for _, w := range waits {
-			told[w.Workload]++
-			if w.Reason.Kind != workload.ReasonHeld || told[w.Workload] > 1 {
-				t.Fatalf("%s has the reason %s reported %d times", w.Workload, w.Reason.Kind, told[w.Workload])
+			reported[w.Workload]++
+			if w.Reason.Kind != workload.ReasonHeld || reported[w.Workload] > 1 {
+				t.Fatalf("%s has the reason %s reported %d times", w.Workload, w.Reason.Kind, reported[w.Workload])
 			}
 		}
 		parts = append(parts, len(waits))
 	}
-	if len(told) != waiting || !slices.Equal(parts, []int{1000, 1000, 500}) {
-		t.Errorf("%d of %d workloads are told, in parts of %v", len(told), waiting, parts)
+	if len(reported) != waiting || !slices.Equal(parts, []int{1000, 1000, 500}) {
+		t.Errorf("%d of %d workloads get a reason, in parts of %v", len(reported), waiting, parts)
 	}
 }

@@ -40,7 +40,7 @@ import (
 //	within a decision:
 //	a gang took nodes of a            that reservation                  its head lost places
 //	reservation that spares it
-//	a reservation moved               those of later heads there;       they were made around it
+//	a reservation has other places    those of later heads there;       they were made around it
 //	                                  classes that tried preemption
 //	a reservation ended or was        the classes that it kept back     they may start now
 //	remade
@@ -100,10 +100,10 @@ func (s *State) noteQuotaFreed(q *queue) { s.events.quotaFreed[q.quota.Root()] =
 
 // effects are what a decision did itself that may change answers it has given.
 type effects struct {
-	evictionsSeen     int  // evictions of the plan that classes were reopened for
-	reservationsMoved bool // a reservation, or the size of a gang, changed
-	usageGrew         bool // a queue uses more that others may reclaim
-	evictable         map[*queue]*evictableGangs
+	evictionsSeen         int  // evictions of the plan that classes were reopened for
+	reservationsReplanned bool // a reservation, or the size of a gang, changed
+	usageGrew             bool // a queue uses more that others may reclaim
+	evictable             map[*queue]*evictableGangs
 }
 
 // requeue reopens the classes for which something may have changed since the last
@@ -177,18 +177,18 @@ func (d *decision) noteUsage(q *queue, a quota.Assess) {
 func (d *decision) reopenPreemptors() (opened bool) {
 	e := &d.effects
 	evicted := d.plan.Evictions[e.evictionsSeen:]
-	if len(evicted) == 0 && !e.reservationsMoved && !e.usageGrew {
+	if len(evicted) == 0 && !e.reservationsReplanned && !e.usageGrew {
 		return false
 	}
 	for _, q := range d.state.sorted {
 		for class := range q.blocked {
-			if class.triedPreemption && (e.reservationsMoved || !d.isHopeless(class, evicted)) {
+			if class.triedPreemption && (e.reservationsReplanned || !d.isHopeless(class, evicted)) {
 				d.state.reopen(class)
 				opened = true
 			}
 		}
 	}
-	e.evictionsSeen, e.reservationsMoved, e.usageGrew = len(d.plan.Evictions), false, false
+	e.evictionsSeen, e.reservationsReplanned, e.usageGrew = len(d.plan.Evictions), false, false
 	return opened
 }
 

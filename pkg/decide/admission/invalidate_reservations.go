@@ -42,23 +42,23 @@ func (d *decision) invalidateReservations(w *Waiting, cluster string, places []w
 	}
 }
 
-// noteMoved notes that a reservation has other places, and marks those stale that
+// noteReplanned notes that a reservation has other places, and marks those stale that
 // were made around it: their heads come later.
-func (d *decision) noteMoved(r *headReservation) {
+func (d *decision) noteReplanned(r *headReservation) {
 	for _, other := range d.state.reservations {
 		if other.cluster == r.cluster && r.appliesTo(other.head) {
 			other.stale = true
 		}
 	}
-	d.effects.reservationsMoved = true
+	d.effects.reservationsReplanned = true
 }
 
-// noteMovedTogether is noteMoved of reservations that were made around each other.
-func (d *decision) noteMovedTogether(moved []*headReservation) {
+// noteReplannedTogether is noteReplanned of reservations that were made around each other.
+func (d *decision) noteReplannedTogether(replanned []*headReservation) {
 	for _, other := range d.state.reservations {
-		if !slices.Contains(moved, other) && slices.ContainsFunc(moved, func(r *headReservation) bool { return other.cluster == r.cluster && r.appliesTo(other.head) }) {
+		if !slices.Contains(replanned, other) && slices.ContainsFunc(replanned, func(r *headReservation) bool { return other.cluster == r.cluster && r.appliesTo(other.head) }) {
 			other.stale = true
 		}
 	}
-	d.effects.reservationsMoved = true
+	d.effects.reservationsReplanned = true
 }

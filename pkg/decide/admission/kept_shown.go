@@ -33,10 +33,10 @@ func (d *decision) keptForShown(w *Waiting, flavored *flavoredSignature, cluster
 		return pods
 	}
 	without := lacking()
-	mark := fleet.Begin()
+	savepoint := fleet.Begin()
 	fleet.Allocate(flavored.w, places)
 	with := lacking()
-	fleet.Rollback(mark)
+	fleet.Rollback(savepoint)
 	switch {
 	case found.cut:
 		return d.retryWhenAllowed(w.class)

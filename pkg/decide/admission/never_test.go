@@ -88,12 +88,12 @@ func TestAGangLargerThanAllNodesNeverFits(t *testing.T) {
 
 // Only nodes decide, not what runs on them: the reason follows when a node comes, goes
 // or changes, even if there is no room on it.
-func TestWhatNeverFitsIsToldAgainWhenNodesChange(t *testing.T) {
+func TestWhatNeverFitsIsReportedAgainWhenNodesChange(t *testing.T) {
 	t.Parallel()
 	large := nodeOf("large", 8, 8)
 	large.Unmanaged = resource.List{"nvidia.com/gpu": 8}
 	s := stateOf([]capacity.Node{nodeOf("one", 8, 4)}, []workload.PodSet{setOf("w", 1, 1, 8)})
-	told := func(want workload.ReasonKind, change string) {
+	wantReason := func(want workload.ReasonKind, change string) {
 		t.Helper()
 		if !s.Pending(start) {
 			t.Fatalf("%s: no decision is due", change)
@@ -103,21 +103,21 @@ func TestWhatNeverFitsIsToldAgainWhenNodesChange(t *testing.T) {
 			t.Fatalf("%s: the plan is %+v, want the reason %s", change, plan, want)
 		}
 	}
-	told(workload.ReasonNeverFits, "submitted")
+	wantReason(workload.ReasonNeverFits, "submitted")
 	s.SetNode(large)
-	told(workload.ReasonFit, "a large node is added")
+	wantReason(workload.ReasonFit, "a large node is added")
 	s.SetNode(nodeOf("other", 8, 4))
 	if plan := decide(s); len(plan.Waits) != 0 {
 		t.Fatalf("a node that changes nothing is added, and the plan is %+v", plan)
 	}
 	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "large"})
-	told(workload.ReasonNeverFits, "the large node is removed")
+	wantReason(workload.ReasonNeverFits, "the large node is removed")
 	large.Cordoned = true
 	s.SetNode(large)
-	told(workload.ReasonFit, "it is back, cordoned")
+	wantReason(workload.ReasonFit, "it is back, cordoned")
 	large.Taints = []capacity.Taint{{Key: "team", Value: "b", Effect: "NoSchedule"}}
 	s.SetNode(large)
-	told(workload.ReasonNeverFits, "it is tainted")
+	wantReason(workload.ReasonNeverFits, "it is tainted")
 	large.Cordoned, large.Taints, large.Unmanaged = false, nil, nil
 	s.SetNode(large)
 	if plan := decide(s); len(plan.Admissions) != 1 {

@@ -48,7 +48,7 @@ func TestANominationSurvivesAClockThatIsBehind(t *testing.T) {
 }
 
 // A gang whose nomination the new leader does not find gets another reason.
-func TestANominationThatANewTermDoesNotFindIsTold(t *testing.T) {
+func TestANominationThatANewTermDoesNotFindIsReported(t *testing.T) {
 	t.Parallel()
 	held := nominationPolicy(t)
 	held.ClusterQueues[0].StopPolicy = quota.Hold
@@ -64,7 +64,7 @@ func TestANominationThatANewTermDoesNotFindIsTold(t *testing.T) {
 			t.Parallel()
 			s := preemptor(t, c.policy, admission.Waiting{})
 			s.RemoveNode(admission.NodeKey{Cluster: "c", Name: c.lose})
-			wantTold(t, admission.Decide(s, start.Add(time.Minute)), c.want)
+			wantReasonOnce(t, admission.Decide(s, start.Add(time.Minute)), c.want)
 			if plan := admission.Decide(s, start.Add(2*time.Minute)); len(plan.Waits) != 0 {
 				t.Errorf("its reason is reported a second time: %+v", plan.Waits)
 			}
@@ -74,7 +74,7 @@ func TestANominationThatANewTermDoesNotFindIsTold(t *testing.T) {
 
 // A nomination that ends without a start is reported as over, although its gang is behind
 // another one of its class, which no decision has tried again.
-func TestANominationThatIsOverIsTold(t *testing.T) {
+func TestANominationThatIsOverIsReported(t *testing.T) {
 	t.Parallel()
 	s := preemptor(t, nominationPolicy(t), admission.Waiting{})
 	admission.Decide(s, start.Add(time.Minute))
@@ -85,11 +85,11 @@ func TestANominationThatIsOverIsTold(t *testing.T) {
 	admission.Decide(s, start.Add(2*time.Minute))
 	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "two"})
 	s.Release("x")
-	wantTold(t, admission.Decide(s, start.Add(3*time.Minute)), workload.ReasonNeverFits)
+	wantReasonOnce(t, admission.Decide(s, start.Add(3*time.Minute)), workload.ReasonNeverFits)
 }
 
-// wantTold wants w to be told a reason, once.
-func wantTold(t *testing.T, plan admission.Plan, want workload.ReasonKind) {
+// wantReasonOnce wants w to get a reason, once.
+func wantReasonOnce(t *testing.T, plan admission.Plan, want workload.ReasonKind) {
 	t.Helper()
 	var kinds []workload.ReasonKind
 	for _, wait := range plan.Waits {

@@ -53,7 +53,7 @@ func play(t *testing.T, c quota.Config, nodes []capacity.Node, running []string,
 	}
 	w := enter(t, s, len(running), waiting)
 	plan := admission.Decide(s, start)
-	return told(t, s, w, plan)
+	return answerTo(t, s, w, plan)
 }
 
 func enter(t *testing.T, s *admission.State, order int, text string) workload.ID {
@@ -68,7 +68,7 @@ func enter(t *testing.T, s *admission.State, order int, text string) workload.ID
 	return w.ID
 }
 
-func told(t *testing.T, s *admission.State, id workload.ID, plan admission.Plan) string {
+func answerTo(t *testing.T, s *admission.State, id workload.ID, plan admission.Plan) string {
 	t.Helper()
 	for _, a := range plan.Admissions {
 		if a.Workload == id {
@@ -180,7 +180,7 @@ func TestWhatIsFreedIsHeldForThePreemptor(t *testing.T) {
 	admission.Decide(s, start)
 	now := start.Add(time.Minute)
 	enter(t, s, 2, "w a 5 8")
-	if got := told(t, s, "w", admission.Decide(s, now)); got != "evicts y x" && got != "evicts x y" {
+	if got := answerTo(t, s, "w", admission.Decide(s, now)); got != "evicts y x" && got != "evicts x y" {
 		t.Fatalf("it %s", got)
 	}
 	s.Release("x")
@@ -208,7 +208,7 @@ func TestACancelledPreemptorHoldsNothing(t *testing.T) {
 	admission.Decide(s, start)
 	enter(t, s, 1, "w a 5 4")
 	now := start.Add(time.Minute)
-	if got := told(t, s, "w", admission.Decide(s, now)); got != "evicts x" {
+	if got := answerTo(t, s, "w", admission.Decide(s, now)); got != "evicts x" {
 		t.Fatalf("it %s", got)
 	}
 	enter(t, s, 2, "other a 1 4")
@@ -275,7 +275,7 @@ func TestHeldAndDrainedQueues(t *testing.T) {
 
 // Who waits for gangs to be evicted for it is not admitted either once its queue is
 // held, and stands in line again when it is not.
-func TestAHeldQueueAdmitsNobodyWhoHasAClaim(t *testing.T) {
+func TestAHeldQueueAdmitsNoNominatedGang(t *testing.T) {
 	t.Parallel()
 	policy := func(stop string) quota.Config {
 		return gpuPolicy(t, false, gpuQueue("a", 4, `"withinClusterQueue": "LowerPriority"}, "stopPolicy": "`+stop+`", "flavorFungibility": {`))

@@ -19,13 +19,13 @@ func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []worklo
 		return nil, false
 	}
 	fleet := s.fleet(g.Cluster)
-	mark := fleet.Begin()
+	savepoint := fleet.Begin()
 	fleet.Release(g.Workload, g.Placements)
 	fleet.Allocate(g.Workload, kept)
 	s.closeReserved(g, fleet, now)
 	lacking := &workload.Workload{PodSets: s.tree.Effective(rest, g.Flavors)}
 	verdict := fleet.Solve(lacking, searchBudget)
-	fleet.Rollback(mark)
+	fleet.Rollback(savepoint)
 	if verdict.Outcome != placement.Fits {
 		return nil, false
 	}

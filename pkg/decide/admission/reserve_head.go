@@ -38,7 +38,7 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 		}
 		return before(a, b)
 	})
-	d.beside = map[string]*beside{}
+	d.placedReservations = map[string]*placedReservations{}
 	for _, w := range heads {
 		if w == but {
 			continue
@@ -52,11 +52,11 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 		case d.reserving <= mostReserving || w.queue.head() == w:
 			d.reserve(w, r)
 		case r != nil:
-			d.effects.reservationsMoved = true
+			d.effects.reservationsReplanned = true
 			s.endReservation(r)
 		}
 	}
-	d.endBeside()
+	d.endPlacedReservations()
 	return opened
 }
 
@@ -75,7 +75,7 @@ func (d *decision) endOthers(heads []*Waiting, of map[*Waiting]*headReservation)
 	for _, r := range slices.Clone(d.state.reservations) {
 		if !keep[r] {
 			opened = opened || len(r.blocked) > 0
-			d.effects.reservationsMoved = true
+			d.effects.reservationsReplanned = true
 			delete(of, r.head)
 			d.state.endReservation(r)
 		}
@@ -127,7 +127,7 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 	if old != nil && made.sameAs(old) {
 		made.reported = old.reported
 	} else {
-		d.noteMoved(made)
+		d.noteReplanned(made)
 	}
 	i, _ := slices.BinarySearchFunc(s.reservations, made, func(a, b *headReservation) int { return before(a.head, b.head) })
 	s.reservations = slices.Insert(s.reservations, i, made)
@@ -161,9 +161,9 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 	fleet := d.state.fleets[cluster]
 	order := d.byExpectedEnd(cluster, made.keptClear)
 	order = slices.DeleteFunc(order, func(e endingGang) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
-	others := d.placeBeside(w, cluster)
-	mark := fleet.Begin()
-	defer fleet.Rollback(mark)
+	others := d.placeReservations(w, cluster)
+	savepoint := fleet.Begin()
+	defer fleet.Rollback(savepoint)
 	order = withReserved(order, others, made)
 	ended := 0
 	for earliest.After(d.now) && ended < len(order) && order[ended].known && !order[ended].at.After(earliest) {

@@ -150,9 +150,9 @@ func TestEnoughEndsTheLooking(t *testing.T) {
 	}
 }
 
-// TestNothingOfOtherQueuesIsTold: no reason, eviction or explanation that a tenant
+// TestNothingOfOtherQueuesIsShown: no reason, eviction or explanation that a tenant
 // reads has the name or the id of another queue's workload.
-func TestNothingOfOtherQueuesIsTold(t *testing.T) {
+func TestNothingOfOtherQueuesIsShown(t *testing.T) {
 	t.Parallel()
 	s := tenants(t)
 	submit(s, "theirs-1", "theirs", "theirs", 1, 2, 8)
@@ -170,8 +170,8 @@ func TestNothingOfOtherQueuesIsTold(t *testing.T) {
 	all := []string{"theirs-1", "theirs-2", "filling-1", "filling-2", "filling-3", "mine-1", "mine-2"}
 	queues := map[string]string{"theirs-1": "theirs", "theirs-2": "theirs", "filling-1": "filling-a", "filling-2": "filling-a", "filling-3": "filling-b", "mine-1": "mine", "mine-2": "mine"}
 	foreigners := 0
-	check := func(reader string, told any) {
-		text, err := json.Marshal(told)
+	check := func(reader string, answer any) {
+		text, err := json.Marshal(answer)
 		if err != nil {
 			t.Fatal(err)
 		}

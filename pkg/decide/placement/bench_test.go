@@ -94,7 +94,7 @@ func BenchmarkSolve(b *testing.B) {
 	}
 }
 
-// BenchmarkNodeEvent changes a node of 5,000 while 100,000 shapes are parked, of
+// BenchmarkNodeEvent changes a node of 5,000 while 100,000 signatures are unschedulable, of
 // which none can fit.
 func BenchmarkNodeEvent(b *testing.B) {
 	f := benchFleet(5000)
@@ -113,8 +113,8 @@ func BenchmarkNodeEvent(b *testing.B) {
 		name := fmt.Sprintf("node-%05d", r.IntN(5000))
 		gpus := int64(r.IntN(9))
 		f.SetExtra(name, resource.List{"cpu": gpus * 1000, "nvidia.com/gpu": gpus})
-		if woken := f.Requeued(); len(woken) > 0 {
-			b.Fatalf("%d woken", len(woken))
+		if requeued := f.Requeued(); len(requeued) > 0 {
+			b.Fatalf("%d requeued", len(requeued))
 		}
 	}
 }

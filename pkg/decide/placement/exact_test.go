@@ -80,16 +80,16 @@ func compare(t *testing.T, seed uint64) placement.Verdict {
 		if v.Reason().Message == "" || v.Certificate.Shortage.Unplaced < 1 || v.Certificate.Shortage.Unplaced > v.Certificate.Shortage.Pods {
 			t.Errorf("seed %d: shortage %+v", seed, v.Certificate.Shortage)
 		}
-		if err := told(&v.Certificate.Shortage); err != nil {
+		if err := checkShortage(&v.Certificate.Shortage); err != nil {
 			t.Errorf("seed %d: %v: %+v\n%s", seed, err, v.Certificate.Shortage, in)
 		}
 	}
 	return v
 }
 
-// told checks that a shortage of resources alone, when no pod of the set has a place,
+// checkShortage checks that a shortage of resources alone, when no pod of the set has a place,
 // says of all eligible nodes what they lack.
-func told(short *workload.Shortage) error {
+func checkShortage(short *workload.Shortage) error {
 	if short.Eligible == 0 || short.Constraint != "" || short.Unplaced < short.Pods {
 		return nil
 	}

@@ -90,23 +90,23 @@ func TestRollbackUndoesWhatIfsAndTheyNest(t *testing.T) {
 	}
 }
 
-func TestParkedShapesWakeWhenTheyMayFit(t *testing.T) {
+func TestUnschedulableSignaturesAreRequeuedWhenTheyMayFit(t *testing.T) {
 	t.Parallel()
 	f := fleetOf(nodeOf("a", 8, 1))
 	f.Requeued()
 	gang := gangOf(1, 1, 2)
 	f.AddUnschedulable("two", gang, f.Solve(gang, budget))
-	if woken := f.Requeued(); len(woken) != 0 {
-		t.Errorf("woken without a change: %v", woken)
+	if requeued := f.Requeued(); len(requeued) != 0 {
+		t.Errorf("requeued without a change: %v", requeued)
 	}
-	mark := f.Begin()
+	savepoint := f.Begin()
 	f.SetNode(nodeOf("b", 8, 2))
-	f.Rollback(mark)
-	if woken := f.Requeued(); len(woken) != 0 {
-		t.Errorf("woken by a what-if: %v", woken)
+	f.Rollback(savepoint)
+	if requeued := f.Requeued(); len(requeued) != 0 {
+		t.Errorf("requeued by a what-if: %v", requeued)
 	}
 	f.SetNode(nodeOf("b", 8, 2))
 	if diff := cmp.Diff([]string{"two"}, f.Requeued()); diff != "" {
-		t.Errorf("woken by a node that takes it (-want +got):\n%s", diff)
+		t.Errorf("requeued by a node that takes it (-want +got):\n%s", diff)
 	}
 }

@@ -19,14 +19,14 @@ func (f *Fleet) Fragmentation(w *workload.Workload, places []workload.Placement)
 			was[name] = before{f.stranded(typical, n.free, n), f.columns.devices(n.free)}
 		}
 	}
-	mark := f.Begin()
+	savepoint := f.Begin()
 	f.Allocate(w, places)
 	sum := int64(0)
 	for name, b := range was { // a sum, so the order does not matter
 		n := f.nodes[name]
 		sum = add(sum, Cost(f.stranded(typical, n.free, n)-b.stranded, weight, b.idle, 1, n.free.at(f.cpu)))
 	}
-	f.Rollback(mark)
+	f.Rollback(savepoint)
 	return sum
 }
 

@@ -46,9 +46,9 @@ func FuzzSolve(f *testing.F) {
 			}
 		}
 		fleet.AddUnschedulable("shape", &gang, v)
-		mark := fleet.Begin()
+		savepoint := fleet.Begin()
 		fleet.Allocate(&gang, v.Placements)
-		fleet.Rollback(mark)
+		fleet.Rollback(savepoint)
 		if !reflect.DeepEqual(views, fleet.Views()) {
 			t.Fatal("a what-if left something behind")
 		}

@@ -14,54 +14,54 @@ import (
 )
 
 // A name that is not requeued still does not fit, whatever happened to the nodes.
-func TestWhoIsNotWokenStillDoesNotFit(t *testing.T) {
+func TestWhatIsNotRequeuedStillDoesNotFit(t *testing.T) {
 	t.Parallel()
-	slept := 0
+	tried := 0
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		in := drawInstance(seed)
 		f := in.fleet()
-		parked := map[string]*workload.Workload{}
-		park := func(name string, w *workload.Workload) {
+		unschedulable := map[string]*workload.Workload{}
+		add := func(name string, w *workload.Workload) {
 			if v := f.Solve(w, placement.Budget); v.Outcome != placement.Fits {
 				f.AddUnschedulable(name, w, v)
-				parked[name] = w
+				unschedulable[name] = w
 			}
 		}
 		for i := range 4 {
-			park(fmt.Sprint("gang-", i), drawInstance(seed+uint64(i)).gang)
+			add(fmt.Sprint("gang-", i), drawInstance(seed+uint64(i)).gang)
 		}
 		for range 12 {
 			change(r, f, in)
 			if r.IntN(3) == 0 {
-				mark := f.Begin()
+				savepoint := f.Begin()
 				change(r, f, in)
-				f.Rollback(mark)
+				f.Rollback(savepoint)
 			}
 			if r.IntN(3) == 0 {
 				for _, name := range f.Requeued() {
-					w := parked[name]
-					delete(parked, name)
-					park(name, w)
+					w := unschedulable[name]
+					delete(unschedulable, name)
+					add(name, w)
 				}
-				for _, name := range slices.Sorted(maps.Keys(parked)) {
-					slept++
-					if v := f.Solve(parked[name], placement.Budget); v.Outcome == placement.Fits {
-						t.Fatalf("seed %d: %s sleeps and fits: %v\n%+v", seed, name, v.Placements, parked[name].PodSets)
+				for _, name := range slices.Sorted(maps.Keys(unschedulable)) {
+					tried++
+					if v := f.Solve(unschedulable[name], placement.Budget); v.Outcome == placement.Fits {
+						t.Fatalf("seed %d: %s is not requeued and fits: %v\n%+v", seed, name, v.Placements, unschedulable[name].PodSets)
 					}
 				}
 			}
 		}
 	}
-	if slept < 1000 {
-		t.Errorf("only %d sleepers were looked at", slept)
+	if tried < 1000 {
+		t.Errorf("only %d unschedulable gangs were looked at", tried)
 	}
 }
 
 // What happens in a fork, also to its unschedulable set, makes no difference after it.
-func TestAForkParksAndWakesOnItsOwn(t *testing.T) {
+func TestAForkHasItsOwnUnschedulableSet(t *testing.T) {
 	t.Parallel()
-	woken := 0
+	requeued := 0
 	for seed := range uint64(1500) {
 		forks := rand.New(rand.NewPCG(seed, 5))
 		var fleets [2]*placement.Fleet
@@ -71,7 +71,7 @@ func TestAForkParksAndWakesOnItsOwn(t *testing.T) {
 			plain[k], drawn[k] = rand.New(rand.NewPCG(seed, 6)), drawInstance(seed)
 			fleets[k] = drawn[k].fleet()
 		}
-		park := func(f *placement.Fleet, name string) {
+		add := func(f *placement.Fleet, name string) {
 			var i uint64
 			fmt.Sscan(name, &i)
 			w := drawInstance(seed + i).gang
@@ -79,35 +79,35 @@ func TestAForkParksAndWakesOnItsOwn(t *testing.T) {
 				f.AddUnschedulable(name, w, v)
 			}
 		}
-		wake := func(f *placement.Fleet) []string {
+		requeue := func(f *placement.Fleet) []string {
 			names := f.Requeued()
 			for _, name := range names {
-				park(f, name)
+				add(f, name)
 			}
 			return names
 		}
 		for round := range 12 {
 			for k, f := range fleets {
-				park(f, fmt.Sprint(round%4))
+				add(f, fmt.Sprint(round%4))
 				change(plain[k], f, drawn[k])
 			}
-			mark := fleets[1].Fork()
+			savepoint := fleets[1].Fork()
 			for range 3 {
 				fleets[1].SetNode(drawNode(forks, forks.IntN(6)))
-				wake(fleets[1])
+				requeue(fleets[1])
 			}
-			fleets[1].Rollback(mark)
+			fleets[1].Rollback(savepoint)
 			if forks.IntN(3) == 0 {
-				want, got := wake(fleets[0]), wake(fleets[1])
-				woken += len(want)
+				want, got := requeue(fleets[0]), requeue(fleets[1])
+				requeued += len(want)
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("seed %d: others wake after a fork (-without +with):\n%s", seed, diff)
+					t.Fatalf("seed %d: others are requeued after a fork (-without +with):\n%s", seed, diff)
 				}
 			}
 		}
 	}
-	if woken < 1000 {
-		t.Errorf("only %d woke", woken)
+	if requeued < 1000 {
+		t.Errorf("only %d were requeued", requeued)
 	}
 }
 

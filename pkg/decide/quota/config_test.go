@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 )
 
-func TestFaultsSayWhatWhereAndWhatWouldBeRight(t *testing.T) {
+func TestFaultsHaveWhatWhereAndWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	const flavored = `{"resourceFlavors": [{"name": "f"}], "clusterQueues": [{"name": "a", "resourceGroups": [`
 	cases := []struct{ policy, want string }{

@@ -157,7 +157,7 @@ func TestWhatAQueueMayUse(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsSaidWithItsPlace(t *testing.T) {
+func TestWhatIsMissingIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	tree := treeOf(t, policy(nil, cpuQueue("a", "team", "9", `"borrowingLimit": "1"`), cpuQueue("b", "team", "12", "")))
 	tree.Queue("a").Allocate(cpus(4))
@@ -221,9 +221,9 @@ func TestUsageAddsUp(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			name, n := rapid.SampledFrom(names).Draw(t, "queue"), rapid.Int64Range(1, 5).Draw(t, "cpus")
 			before := lines(tree)
-			mark := tree.Begin()
+			savepoint := tree.Begin()
 			tree.Queue(name).Allocate(cpus(n))
-			tree.Rollback(mark)
+			tree.Rollback(savepoint)
 			if diff := cmp.Diff(before, lines(tree)); diff != "" {
 				t.Fatalf("a what-if left a trace:\n%s", diff)
 			}

@@ -93,9 +93,9 @@ func TestATenantLearnsNoNamesByWhatItAsksFor(t *testing.T) {
 	}
 }
 
-// TestAmountsBeyondTheRequestAreNotSaid: of what is free a certificate says no more than
+// TestAmountsBeyondTheRequestAreNotInTheDocument: of what is free a certificate says no more than
 // the workload asks for.
-func TestAmountsBeyondTheRequestAreNotSaid(t *testing.T) {
+func TestAmountsBeyondTheRequestAreNotInTheDocument(t *testing.T) {
 	t.Parallel()
 	fleet := secretFleet()
 	set := workload.PodSet{Name: "w", Count: 2, Template: workload.Template{Requests: resource.List{"cpu": 10, "secret.dev/other": 1}, Tolerations: []workload.Toleration{{Operator: "Exists"}}}}

@@ -40,7 +40,7 @@ func (r *renaming) label(key, value string) (string, error) {
 		}
 		return to, nil
 	}
-	candidates := slices.Concat(slices.Sorted(maps.Keys(r.own[key])), slices.Sorted(maps.Values(r.values[key])), beside(r.asked[key]))
+	candidates := slices.Concat(slices.Sorted(maps.Keys(r.own[key])), slices.Sorted(maps.Values(r.values[key])), aroundBounds(r.asked[key]))
 	candidates = append(candidates, unused("other", func(name string) bool { return r.own[key][name] || hasValue(r.values[key], name) }))
 	return pick(candidates, key, func(candidate string) bool { return answers(r.askedRenamed[key], "", candidate) == want })
 }
@@ -60,7 +60,7 @@ func (r *renaming) nodeName(name string) (string, error) {
 			own[value] = true
 		}
 	}
-	candidates = append(slices.Sorted(maps.Keys(own)), beside(asked)...)
+	candidates = append(slices.Sorted(maps.Keys(own)), aroundBounds(asked)...)
 	candidates = append(candidates, unused("node", func(name string) bool { return own[name] }))
 	return pick(candidates, "metadata.name", func(candidate string) bool { return answers(asked, candidate, "") == want })
 }
@@ -72,8 +72,8 @@ func pick(candidates []string, key string, same func(string) bool) (string, erro
 	return "", fmt.Errorf("its constraint on %q cannot be expressed without label values of nodes", key)
 }
 
-// beside returns numbers beside the bounds of ranges.
-func beside(asked []workload.Requirement) []string {
+// aroundBounds returns the numbers next to the bounds of ranges.
+func aroundBounds(asked []workload.Requirement) []string {
 	var numbers []string
 	for _, requirement := range asked {
 		if requirement.Operator != "Gt" && requirement.Operator != "Lt" {
