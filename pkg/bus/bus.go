@@ -202,9 +202,9 @@ func (b *Bus) onReconnect() {
 	b.logger.Info("connection to NATS restored", zap.String("url", b.nc.ConnectedUrlRedacted()))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for told := range b.reconnected {
+	for notify := range b.reconnected {
 		select {
-		case told <- struct{}{}:
+		case notify <- struct{}{}:
 		default: // one is already waiting to be read
 		}
 	}
@@ -214,13 +214,13 @@ func (b *Bus) onReconnect() {
 // a function that ends it. After a reconnection the server may have lost its
 // data: the service that can rebuild a stream does it then.
 func (b *Bus) Reconnected() (<-chan struct{}, func()) {
-	told := make(chan struct{}, 1)
+	notify := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reconnected[told] = struct{}{}
-	return told, func() {
+	b.reconnected[notify] = struct{}{}
+	return notify, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.reconnected, told)
+		delete(b.reconnected, notify)
 	}
 }

@@ -29,7 +29,7 @@ type catchUp struct {
 	mu       sync.Mutex
 	consumer jetstream.Consumer
 	missing  uint64
-	taken    int // messages that are being handled
+	handling int // messages that are being handled
 	reached  bool
 	done     chan struct{}
 	// of is the consumer on the server from which the last message came, and number that
@@ -47,18 +47,18 @@ func (c *catchUp) begin(consumer jetstream.Consumer, missing uint64) {
 	c.check()
 }
 
-// take notes that a message is being handled.
-func (c *catchUp) take() {
+// startHandling notes that a message is being handled.
+func (c *catchUp) startHandling() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.taken++
+	c.handling++
 }
 
 // advance counts a message that was handled.
 func (c *catchUp) advance(msg jetstream.Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.taken--; c.reached {
+	if c.handling--; c.reached {
 		return
 	}
 	c.missing--
@@ -104,7 +104,7 @@ func (c *catchUp) learn(consumer jetstream.Consumer, info *jetstream.ConsumerInf
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	handled := info.Delivered.Consumer == 0 || info.Name == c.of && c.number >= info.Delivered.Consumer
-	if consumer == c.consumer && info.NumPending == 0 && handled && c.taken == 0 {
+	if consumer == c.consumer && info.NumPending == 0 && handled && c.handling == 0 {
 		c.missing = 0
 		c.check()
 	}

@@ -35,17 +35,17 @@ func TestTLSFilesThatAreNone(t *testing.T) {
 	if err := os.WriteFile(text, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for says, files := range map[string]bus.TLS{
+	for want, files := range map[string]bus.TLS{
 		"nats-ca: open " + missing:      {CA: missing},
 		"holds no certificate":          {CA: text},
 		"nats-key: is missing":          {Certificate: text},
 		"nats-certificate: is":          {Key: text},
 		text + `" with key "` + missing: {Certificate: text, Key: missing},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(want, func(t *testing.T) {
 			_, err := bus.Connect(t.Context(), bus.Options{URL: "nats://127.0.0.1:1", TLS: files, Logger: zap.NewNop()})
-			if err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%+v: %v, want an error that says %q", files, err, says)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want an error that says %q", files, err, want)
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func (b *Bus) follow(ctx context.Context, stream string, config jetstream.Ordere
 	go func() {
 		defer close(out)
 		handle := func(msg jetstream.Msg) {
-			progress.take()
+			progress.startHandling()
 			select {
 			case out <- newDelivery(msg, false):
 			case <-ctx.Done():

@@ -36,7 +36,7 @@ const (
 type lanes struct {
 	bus     *Bus
 	work    Work
-	take    func(context.Context, Delivery) bool // called by one goroutine for each subject
+	deliver func(context.Context, Delivery) bool // called by one goroutine for each subject
 	handed  atomic.Int64
 	reading reading
 	look    chan chan<- struct{} // asks for a look, and hears when it is done
@@ -64,16 +64,16 @@ func (l *lanes) run(ctx context.Context, first look) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		var told chan<- struct{}
+		var done chan<- struct{}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case told = <-l.look:
+		case done = <-l.look:
 		}
 		tick.Reset(l.lookAround(ctx))
-		if told != nil {
-			close(told)
+		if done != nil {
+			close(done)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (l *lanes) begin(ctx context.Context, subject string) (subscribed func()) {
 		handle := func(msg jetstream.Msg) {
 			d := newDelivery(msg, false).SettledBy(counted{msg, &l.reading, subject})
 			opened.last.Store(time.Now().UnixNano())
-			if !l.take(ctx, d) {
+			if !l.deliver(ctx, d) {
 				d.Retry(0)
 				return
 			}

@@ -27,7 +27,7 @@ func TestOneLookServesAll(t *testing.T) {
 	}
 	l := &lanes{
 		bus: b, work: Work{Stream: SubmitStream, Dropped: func(string, uint64) {}}, looks: make(chan look, 1), open: map[string]*lane{},
-		take: func(context.Context, Delivery) bool { return true },
+		deliver: func(context.Context, Delivery) bool { return true },
 	}
 	if _, err := l.lookOnce(t.Context()); err != nil { // finds the stream, too
 		t.Fatal(err)

@@ -37,13 +37,13 @@ type Published struct {
 	subject, id string
 	future      jetstream.PubAckFuture
 	storage     *storage                              // where it is noted whether it was stored
-	told        func(context.Context) (uint64, error) // instead of future
+	confirm     func(context.Context) (uint64, error) // instead of future
 }
 
 // PublishedBy returns an event whose storage another party than NATS confirms, when it is
 // stored: for simulations.
-func PublishedBy(told func(context.Context) (sequence uint64, err error)) Published {
-	return Published{told: told}
+func PublishedBy(confirm func(context.Context) (sequence uint64, err error)) Published {
+	return Published{confirm: confirm}
 }
 
 // Wait returns nil when the server has stored the event.
@@ -56,8 +56,8 @@ func (p Published) Wait(ctx context.Context) error {
 // the stream, at most for Options.AnswerTimeout. Errors may wrap ErrNoStream,
 // ErrOvertaken or context.DeadlineExceeded.
 func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
-	if p.told != nil {
-		return p.told(ctx)
+	if p.confirm != nil {
+		return p.confirm(ctx)
 	}
 	select {
 	case ack := <-p.future.Ok():

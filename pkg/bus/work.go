@@ -53,7 +53,7 @@ func (b *Bus) Work(ctx context.Context, w Work) (<-chan Delivery, error) {
 	go func() {
 		begin()
 		close(out)
-		giveBack(out)
+		returnUnread(out)
 	}()
 	return out, nil
 }
@@ -73,9 +73,9 @@ func (b *Bus) Handle(ctx context.Context, w Work, handle func(context.Context, D
 	})
 }
 
-// work returns what reads until ctx ends. take reports whether it has taken the
+// work returns what reads until ctx ends. deliver reports whether it has taken the
 // message.
-func (b *Bus) work(ctx context.Context, w Work, take func(context.Context, Delivery) bool) (begin func(), err error) {
+func (b *Bus) work(ctx context.Context, w Work, deliver func(context.Context, Delivery) bool) (begin func(), err error) {
 	if w.AckWait == 0 {
 		w.AckWait = 5 * time.Second
 	}
@@ -87,7 +87,7 @@ func (b *Bus) work(ctx context.Context, w Work, take func(context.Context, Deliv
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("read stream %s: %w", w.Stream, err)
 	}
-	l := &lanes{bus: b, work: w, take: take, look: make(chan chan<- struct{}), looks: make(chan look, 1), open: map[string]*lane{}}
+	l := &lanes{bus: b, work: w, deliver: deliver, look: make(chan chan<- struct{}), looks: make(chan look, 1), open: map[string]*lane{}}
 	first, err := l.lookOnce(ctx)
 	if err != nil {
 		return nil, err
@@ -95,9 +95,9 @@ func (b *Bus) work(ctx context.Context, w Work, take func(context.Context, Deliv
 	return func() { l.run(ctx, first) }, nil
 }
 
-// giveBack returns what was not read any more, so that the next reader has it at
+// returnUnread returns what was not read any more, so that the next reader has it at
 // once and not only after the AckWait.
-func giveBack(out <-chan Delivery) {
+func returnUnread(out <-chan Delivery) {
 	for d := range out {
 		d.Retry(0)
 	}
