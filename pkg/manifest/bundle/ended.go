@@ -32,9 +32,9 @@ func (i Item) Ended(object map[string]any) (End, string) {
 		return own, why
 	}
 	for _, word := range i.Done {
-		for _, said := range words(status) {
-			if strings.EqualFold(said, strings.TrimSpace(word)) {
-				return Succeeded, fmt.Sprintf("%s is %s", id, said)
+		for _, found := range words(status) {
+			if strings.EqualFold(found, strings.TrimSpace(word)) {
+				return Succeeded, fmt.Sprintf("%s is %s", id, found)
 			}
 		}
 	}
@@ -46,18 +46,18 @@ func (i Item) Ended(object map[string]any) (End, string) {
 
 // words are what a status says is true.
 func words(status map[string]any) []string {
-	var said []string
+	var found []string
 	for _, condition := range conditions(status) {
 		if condition["status"] == "True" {
-			said = append(said, text(condition, "type"))
+			found = append(found, text(condition, "type"))
 		}
 	}
 	for _, field := range []string{"jobStatus", "jobDeploymentStatus", "phase"} {
 		if word := text(status, field); word != "" {
-			said = append(said, word)
+			found = append(found, word)
 		}
 	}
-	return said
+	return found
 }
 
 // ownEnd is what the object's own controller says.

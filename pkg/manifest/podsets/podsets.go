@@ -44,13 +44,13 @@ func (p Paths) Of(err error) error {
 	return &located{p.replacer.Replace(err.Error()), err}
 }
 
-// Texts returns what was said of the AppWrapper in terms of the document.
-func (p Paths) Texts(said []string) []string {
+// Texts returns messages about the AppWrapper in terms of the document.
+func (p Paths) Texts(messages []string) []string {
 	if p.replacer == nil {
-		return said
+		return messages
 	}
-	texts := make([]string, len(said))
-	for i, text := range said {
+	texts := make([]string, len(messages))
+	for i, text := range messages {
 		texts[i] = p.replacer.Replace(text)
 	}
 	return texts

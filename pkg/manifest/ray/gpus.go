@@ -34,20 +34,20 @@ func (c *clusterSpec) warnOfNoRequests(where string, pod *corev1.PodSpec) {
 }
 
 func (c *clusterSpec) warnOfGroup(where string, params, resources map[string]string, pod corev1.PodSpec) {
-	told, field := params["num-gpus"], ".rayStartParams.num-gpus"
-	if told == "" {
-		told, field = resources["GPU"], ".resources.GPU"
+	wanted, field := params["num-gpus"], ".rayStartParams.num-gpus"
+	if wanted == "" {
+		wanted, field = resources["GPU"], ".resources.GPU"
 	}
-	if told == "" || len(pod.Containers) == 0 {
+	if wanted == "" || len(pod.Containers) == 0 {
 		return
 	}
 	has := gpus(pod.Containers[0].Resources.Limits)
-	if told == fmt.Sprint(has) {
+	if wanted == fmt.Sprint(has) {
 		return
 	}
 	c.verdict.warnings = append(c.verdict.warnings, fmt.Sprintf(
 		"%s%s: is %s, but the limits of its Ray container have %d GPUs; Ray would count on the former, and only the latter are reserved: make them equal, or leave it out",
-		where, field, fault.Quote(told), has))
+		where, field, fault.Quote(wanted), has))
 }
 
 // mig is how slices of a GPU are called.

@@ -77,7 +77,7 @@ func Read(data []byte) (Object, error) { return Shipped().Read(data) }
 // ErrInvalid and say what is wrong, where, and what would be right.
 func (o Operator) Read(data []byte) (Object, error) {
 	prediction, err := o.Predict(data)
-	if prediction.Object.Kind == RayCronJob || err != nil && saysCronJob(data) {
+	if prediction.Object.Kind == RayCronJob || err != nil && isCronJob(data) {
 		return Object{}, cronJobRefused() // before anything that mending would not help
 	}
 	if err != nil {

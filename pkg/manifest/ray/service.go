@@ -91,9 +91,9 @@ func (r *reading) checkServiceUpgrade(strategy *rayv1.RayServiceUpgradeStrategy)
 	return refuse(where, "is "+fault.Quote(string(*strategy.Type)), "want None")
 }
 
-// saysCronJob reports whether a manifest, whatever is wrong with it, is that of a
+// isCronJob reports whether a manifest, whatever is wrong with it, is that of a
 // RayCronJob.
-func saysCronJob(data []byte) bool {
+func isCronJob(data []byte) bool {
 	tree, err := parse(data)
 	version, _ := tree["apiVersion"].(string)
 	return err == nil && tree["kind"] == RayCronJob && strings.HasPrefix(version, "ray.io/")

@@ -289,8 +289,8 @@ func checkTemplates(t *testing.T, name, kind string, manifest json.RawMessage) {
 	}
 }
 
-// TestStampAddsWhatFlavorsSay, to the pods of the pod set alone.
-func TestStampAddsWhatFlavorsSay(t *testing.T) {
+// TestStampAddsTheTermsOfFlavors, to the pods of the pod set alone.
+func TestStampAddsTheTermsOfFlavors(t *testing.T) {
 	t.Parallel()
 	object, err := Read([]byte(glue))
 	if err != nil {

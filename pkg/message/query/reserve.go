@@ -33,7 +33,7 @@ func (a AppliedAnswer) Reservations() ([]quota.Reservation, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read reservation %q as it is stored: %w", o.Name, err)
 		}
-		all = append(all, object.Says.Reservations...)
+		all = append(all, object.Policy.Reservations...)
 	}
 	return all, nil
 }

@@ -32,7 +32,7 @@ func TestAnAnnotationHasTheCostOfAFlavor(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, o := range []kueue.Object{objects[0], again} {
-				if diff := cmp.Diff(want, o.Says.Flavors[0].Cost); diff != "" {
+				if diff := cmp.Diff(want, o.Policy.Flavors[0].Cost); diff != "" {
 					t.Errorf("the cost (-want +got):\n%s", diff)
 				}
 			}

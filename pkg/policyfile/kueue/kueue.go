@@ -83,8 +83,8 @@ func text(n *yaml.Node, path ...string) string {
 	return n.Value
 }
 
-// says reads what a document of a known group and name means.
-func (o *Object) says(document *yaml.Node) fault.List {
+// readPolicy reads what a document of a known group and name means.
+func (o *Object) readPolicy(document *yaml.Node) fault.List {
 	refuse := func(field, format string, args ...any) fault.List {
 		return fault.List{{Line: strictyaml.Line(document, field), Path: o.origin.name + ": " + field, Text: fmt.Sprintf(format, args...)}}
 	}
@@ -104,7 +104,7 @@ func (o *Object) says(document *yaml.Node) fault.List {
 		return refuse("spec.stopPolicy", "%q: want one of %s, %s, %s; delete the object to delete it", quota.Deleting, quota.StopNone, quota.Hold, quota.HoldAndDrain)
 	}
 	o.origin.node = spec
-	c := &o.Says
+	c := &o.Policy
 	switch o.Kind {
 	case "ResourceFlavor":
 		o.drop("topologyName", "Muster reads topology from the labels of nodes")

@@ -157,7 +157,7 @@ func TestWhatDoesNothingIsNamed(t *testing.T) {
 	}
 }
 
-func TestFaultsSayInWhichDocumentAndLine(t *testing.T) {
+func TestFaultsHaveTheDocumentAndLine(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: "
 	for manifest, want := range map[string]string{
@@ -278,12 +278,12 @@ func TestFieldsOfAnotherVersion(t *testing.T) {
 			if got := object.FaultsIfNew(); (len(got) > 0) != (want != "") || want != "" && got.Error() != want {
 				t.Errorf("faults if new: %v; want %q", got, want)
 			}
-			for _, q := range object.Says.ClusterQueues {
+			for _, q := range object.Policy.ClusterQueues {
 				if q.Cohort != "a" {
 					t.Errorf("the cohort is %q, want a", q.Cohort)
 				}
 			}
-			for _, c := range object.Says.Cohorts {
+			for _, c := range object.Policy.Cohorts {
 				if c.Parent != "a" {
 					t.Errorf("the parent is %q, want a", c.Parent)
 				}
@@ -306,11 +306,11 @@ func TestADeletedQueueIsStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := kueue.ParseOne(object.Manifest)
-		if err != nil || again.Deleted != at || again.Says.ClusterQueues[0].StopPolicy != want || string(again.Manifest) != string(object.Manifest) {
+		if err != nil || again.Deleted != at || again.Policy.ClusterQueues[0].StopPolicy != want || string(again.Manifest) != string(object.Manifest) {
 			t.Errorf("with {%s} it reads as %+v, %v; want deleted at %s and stopPolicy %s", spec, again, err, at, want)
 		}
 		ofFile, err := kueue.Parse(manifest(spec, at))
-		if err != nil || len(ofFile) != 1 || ofFile[0].Deleted != "" || ofFile[0].Says.ClusterQueues[0].StopPolicy == quota.Deleting {
+		if err != nil || len(ofFile) != 1 || ofFile[0].Deleted != "" || ofFile[0].Policy.ClusterQueues[0].StopPolicy == quota.Deleting {
 			t.Errorf("in a file {%s} reads as %+v, %v; want no deletion", spec, ofFile, err)
 		}
 	}

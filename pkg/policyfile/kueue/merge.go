@@ -10,13 +10,13 @@ import (
 func Merge(objects []Object) quota.Config {
 	var all quota.Config
 	for _, o := range objects {
-		all = Beside(all, o.Says)
+		all = Concat(all, o.Policy)
 	}
 	return all
 }
 
-// Beside is a policy and another one's objects behind it.
-func Beside(policy, other quota.Config) quota.Config {
+// Concat is a policy with the objects of another one behind its own.
+func Concat(policy, other quota.Config) quota.Config {
 	policy.Flavors = slices.Concat(policy.Flavors, other.Flavors)
 	policy.Cohorts = slices.Concat(policy.Cohorts, other.Cohorts)
 	policy.ClusterQueues = slices.Concat(policy.ClusterQueues, other.ClusterQueues)

@@ -20,10 +20,10 @@ func (o Object) FaultsIfNew() fault.List {
 	}
 	check("metadata.name", o.Name)
 	check("metadata.namespace", o.Namespace)
-	for _, q := range o.Says.ClusterQueues {
+	for _, q := range o.Policy.ClusterQueues {
 		check("spec.cohortName", q.Cohort)
 	}
-	for _, c := range o.Says.Cohorts {
+	for _, c := range o.Policy.Cohorts {
 		check("spec.parentName", c.Parent)
 	}
 	return faults

@@ -41,13 +41,13 @@ func (k Key) String() string {
 // called is how messages about a manifest call the object.
 func (k Key) called() string { return fmt.Sprintf("%s %q", k.Kind, k.Name) }
 
-// Object is one manifest with what it says.
+// Object is one manifest with its policy.
 type Object struct {
 	Key
 	// Manifest is the object as JSON, without its status.
 	Manifest json.RawMessage
-	// Says is the policy of this object alone; empty for kinds that do nothing.
-	Says quota.Config
+	// Policy is that of this object alone; empty for kinds that do nothing.
+	Policy quota.Config
 	// Deleted is when its cluster was asked to delete it, as the cluster writes times; empty
 	// for an object that stays. Nothing is admitted through a deleted one.
 	Deleted string
@@ -168,7 +168,7 @@ func parse(document *yaml.Node, deletion bool) (Object, fault.List) {
 	if len(faults) > 0 {
 		return o, faults
 	}
-	if faults = o.says(document); len(faults) > 0 {
+	if faults = o.readPolicy(document); len(faults) > 0 {
 		return o, faults
 	}
 	var err error

@@ -50,7 +50,7 @@ var inPolicy = regexp.MustCompile(`^([A-Za-z]+\[[0-9]+\])\.?(.*)$`)
 func Locate(objects []Object, err error) fault.List {
 	origins, seen := map[string]origin{}, map[string]int{}
 	for _, o := range objects {
-		for path := range elements(o.Says) { // one at most
+		for path := range elements(o.Policy) { // one at most
 			list := strings.TrimSuffix(path, "[0]")
 			origins[fault.Index(list, seen[list])] = o.origin
 			seen[list]++

@@ -61,13 +61,13 @@ func published(t *testing.T) []definition {
 func (s *schema) leaves(path string, each func(path string, with, without any)) {
 	switch {
 	case len(s.Properties) > 0:
-		beside := map[string]any{}
+		others := map[string]any{}
 		if s.Properties["nominalQuota"] != nil { // a quota has a name and an amount
-			beside = map[string]any{"name": "cpu", "nominalQuota": "5"}
+			others = map[string]any{"name": "cpu", "nominalQuota": "5"}
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 			s.Properties[name].leaves(strings.TrimPrefix(path+"."+name, "."), func(path string, with, without any) {
-				whole, part := maps.Clone(beside), maps.Clone(beside)
+				whole, part := maps.Clone(others), maps.Clone(others)
 				if whole[name] = with; without != nil {
 					part[name] = without
 				}
@@ -111,7 +111,7 @@ func TestEveryPublishedFieldIsReadRefusedOrNamed(t *testing.T) {
 					parts[name] = part
 				}
 			}
-			says := func(fields any) (string, []string, error) {
+			load := func(fields any) (string, []string, error) {
 				manifest := map[string]any{"apiVersion": "kueue.x-k8s.io/" + version.Name, "kind": kind, "metadata": map[string]any{"name": "x"}}
 				maps.Copy(manifest, fields.(map[string]any))
 				encoded, err := json.Marshal(manifest)
@@ -119,14 +119,14 @@ func TestEveryPublishedFieldIsReadRefusedOrNamed(t *testing.T) {
 					t.Fatal(err)
 				}
 				object, err := kueue.ParseOne(encoded)
-				policy, _ := json.Marshal(object.Says)
+				policy, _ := json.Marshal(object.Policy)
 				return string(policy), object.Notes, err
 			}
 			(&schema{Properties: parts}).leaves("", func(path string, with, without any) {
 				fields++
 				t.Run(kind+"/"+version.Name+"/"+path, func(t *testing.T) {
-					policy, notes, err := says(with)
-					before, _, _ := says(without)
+					policy, notes, err := load(with)
+					before, _, _ := load(without)
 					top := strings.Split(strings.TrimPrefix(path, "spec."), ".")[0]
 					isNamed := slices.ContainsFunc(notes, func(note string) bool {
 						return strings.Contains(note, "spec."+top+" does nothing") || strings.Contains(note, " \"x\" does nothing")

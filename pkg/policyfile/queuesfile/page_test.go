@@ -40,14 +40,14 @@ func TestThePageHasAllRulesOfLives(t *testing.T) {
 		t.Fatal("the page has no table of rules")
 	}
 	type rule struct{ annotation, usual string }
-	told := map[string]rule{}
+	documented := map[string]rule{}
 	for _, row := range lifeRow.FindAllStringSubmatch(table, -1) {
 		names, usual := strings.Split(row[1], ", "), strings.Split(row[3], ", ")
 		if len(names) != len(usual) {
 			t.Fatalf("%q has %d names and %d defaults", row[0], len(names), len(usual))
 		}
 		for i, name := range names {
-			told[strings.Trim(name, "`")] = rule{row[2], strings.Trim(usual[i], "` ")}
+			documented[strings.Trim(name, "`")] = rule{row[2], strings.Trim(usual[i], "` ")}
 		}
 	}
 	annotations := map[string]string{
@@ -63,7 +63,7 @@ func TestThePageHasAllRulesOfLives(t *testing.T) {
 		}
 		want[name] = rule{annotations[name], shown(name, usual.FieldByIndex(field.Index))}
 	}
-	if diff := cmp.Diff(want, told, cmp.AllowUnexported(rule{})); diff != "" {
+	if diff := cmp.Diff(want, documented, cmp.AllowUnexported(rule{})); diff != "" {
 		t.Errorf("rules (-code +page):\n%s", diff)
 	}
 }
@@ -124,17 +124,17 @@ func TestThePageHasAllLimits(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("the page has no table of limits")
 	}
-	var told, want []string
+	var documented, want []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
-		told = append(told, row[1])
+		documented = append(documented, row[1])
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[workload.Limits]()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		want = append(want, name)
 	}
-	slices.Sort(told)
+	slices.Sort(documented)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, documented); diff != "" {
 		t.Errorf("limits (-code +page):\n%s", diff)
 	}
 }

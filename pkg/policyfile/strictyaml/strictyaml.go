@@ -62,13 +62,13 @@ func Document(content []byte) (*yaml.Node, error) {
 	return documents[0], nil
 }
 
-// said is an error of the YAML reader, and one line of such an error.
-var said = regexp.MustCompile(`(?m)^(?:yaml: |  )?line ([0-9]+): (.*)$`)
+// errorLine is an error of the YAML reader, and one line of such an error.
+var errorLine = regexp.MustCompile(`(?m)^(?:yaml: |  )?line ([0-9]+): (.*)$`)
 
 // unreadable turns an error of the YAML reader into faults.
 func unreadable(content []byte, err error) error {
 	var faults fault.List
-	for _, match := range said.FindAllStringSubmatch(err.Error(), -1) {
+	for _, match := range errorLine.FindAllStringSubmatch(err.Error(), -1) {
 		line, _ := strconv.Atoi(match[1]) // digits
 		faults = append(faults, fault.Fault{Line: line, Text: match[2]})
 	}

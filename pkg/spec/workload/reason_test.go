@@ -71,14 +71,14 @@ func TestThePageHasAllReasons(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("the page has no section of reasons")
 	}
-	var told []workload.ReasonKind
+	var listed []workload.ReasonKind
 	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\|").FindAllStringSubmatch(section, -1) {
-		told = append(told, workload.ReasonKind(row[1]))
+		listed = append(listed, workload.ReasonKind(row[1]))
 	}
 	want := workload.ReasonKinds()
 	slices.Sort(want)
-	slices.Sort(told)
-	if diff := cmp.Diff(want, told); diff != "" {
+	slices.Sort(listed)
+	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Errorf("reasons (-code +page):\n%s", diff)
 	}
 }

@@ -204,9 +204,9 @@ func TestForecastsComeTrue(t *testing.T) {
 				}
 			}
 		}
-		for id, told := range forecast.Starts {
-			if !starts[id].Equal(told) {
-				t.Errorf("%s starts at %s, the forecast is %s", id, starts[id], told)
+		for id, start := range forecast.Starts {
+			if !starts[id].Equal(start) {
+				t.Errorf("%s starts at %s, the forecast is %s", id, starts[id], start)
 			}
 		}
 	})

@@ -73,7 +73,7 @@ func (g *NodeGroup) nodes(path string) ([]capacity.Node, error) {
 	}
 	allocatable, err := g.Allocatable.list(path + ".allocatable")
 	faults.Under("", err)
-	if _, said := g.Allocatable[resource.Pods]; !said {
+	if _, given := g.Allocatable[resource.Pods]; !given {
 		allocatable[resource.Pods] = podSlots
 	}
 	unmanaged, err := g.Unmanaged.list(path + ".unmanaged")
@@ -220,7 +220,7 @@ func (g *Gang) placements(path string, w *workload.Workload, known map[string]ca
 				places = append(places, workload.Placement{PodSet: set.Name, Node: name, Pods: pods})
 			}
 		}
-		if _, said := g.Places[set.Name]; sum != set.Count && len(faults) == wrong && (said || !misspelt) {
+		if _, given := g.Places[set.Name]; sum != set.Count && len(faults) == wrong && (given || !misspelt) {
 			faults.Add(at, "places %d pods; want the %d of the pod set", sum, set.Count)
 		}
 	}

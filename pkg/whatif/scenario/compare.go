@@ -38,7 +38,7 @@ func (p *play) compare(e *Expect, got *StepOutcome) []string {
 		}
 	}
 	for _, want := range e.Evicted {
-		differences = append(differences, match("evicted", want.Name, want.Because, want.Says, got.Evicted, p.state(want.Name))...)
+		differences = append(differences, match("evicted", want.Name, want.Because, want.Contains, got.Evicted, p.state(want.Name))...)
 	}
 	for _, r := range got.Evicted {
 		if !slices.ContainsFunc(e.Evicted, func(want Evicted) bool { return want.Name == r.Name }) {
@@ -46,7 +46,7 @@ func (p *play) compare(e *Expect, got *StepOutcome) []string {
 		}
 	}
 	for _, want := range e.Rejected {
-		differences = append(differences, match("rejected", want.Name, "", want.Says, got.Rejected, p.state(want.Name))...)
+		differences = append(differences, match("rejected", want.Name, "", want.Contains, got.Rejected, p.state(want.Name))...)
 	}
 	for _, r := range got.Rejected {
 		if !slices.ContainsFunc(e.Rejected, func(want Rejected) bool { return want.Name == r.Name }) {
@@ -54,7 +54,7 @@ func (p *play) compare(e *Expect, got *StepOutcome) []string {
 		}
 	}
 	for _, want := range e.Waiting {
-		differences = append(differences, match("waiting", want.Name, want.Because, want.Says, got.Waiting, p.state(want.Name))...)
+		differences = append(differences, match("waiting", want.Name, want.Because, want.Contains, got.Waiting, p.state(want.Name))...)
 	}
 	for _, name := range e.Running {
 		if record, known := p.Record(workload.ID(name)); !known || !record.Holding || record.Phase.Final() {
@@ -70,7 +70,7 @@ func (p *play) compare(e *Expect, got *StepOutcome) []string {
 }
 
 // match compares one expectation with what is there by its name.
-func match(field, name string, because workload.ReasonKind, says []string, got []ReasonOutcome, state string) []string {
+func match(field, name string, because workload.ReasonKind, texts []string, got []ReasonOutcome, state string) []string {
 	i := slices.IndexFunc(got, func(r ReasonOutcome) bool { return r.Name == name })
 	if i < 0 {
 		return []string{fmt.Sprintf("%s: want %s; %s", field, name, state)}
@@ -79,7 +79,7 @@ func match(field, name string, because workload.ReasonKind, says []string, got [
 	if r := got[i]; because != "" && !r.isBecause(because) {
 		differences = append(differences, fmt.Sprintf("%s: want %s because of %s, got %s: %s", field, name, because, r.kind(), r.message()))
 	}
-	for _, text := range says {
+	for _, text := range texts {
 		if !strings.Contains(got[i].message(), text) {
 			differences = append(differences, fmt.Sprintf("%s: want the reason of %s to say %q, got %q", field, name, text, got[i].message()))
 		}

@@ -44,8 +44,8 @@ type File struct {
 
 // Values of PodsGo.
 const (
-	PodsGoAtOnce   = "at once"
-	PodsGoWhenSaid = "when said"
+	PodsGoAtOnce = "at once"
+	PodsGoOnStep = "when said"
 )
 
 // NodeGroup is a number of like nodes, as in the fleet files of the dev cluster.

@@ -27,8 +27,8 @@ func (f *File) start() time.Time {
 // open begins the simulation, with the workloads that have been running since
 // before the beginning.
 func (f *File) open() (*play, error) {
-	queues := f.bookQueues()
-	o := world.Options{Start: f.start(), Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoWhenSaid}
+	queues := f.stateQueues()
+	o := world.Options{Start: f.start(), Queues: queues, Policy: f.Config, NodeGrace: defaultNodeGrace, Linger: f.PodsGo == PodsGoOnStep}
 	past, err := f.pastUsage(queues)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type Outcome struct {
 // StepOutcome is what happened in a step, and what was expected otherwise.
 type StepOutcome struct {
 	Step     int               `json:"step"`
-	Say      string            `json:"say,omitempty"`
+	Note     string            `json:"say,omitempty"`
 	Event    string            `json:"event,omitempty"`
 	At       time.Time         `json:"at"` // after the step
 	Admitted []AdmittedOutcome `json:"admitted,omitempty"`

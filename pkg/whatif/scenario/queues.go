@@ -25,10 +25,10 @@ func (f *File) completeQueues() {
 	}
 }
 
-// bookQueues returns the queues that workloads may be submitted to: those under
+// stateQueues returns the queues that workloads may be submitted to: those under
 // "queues", and what the policy names beside them. In a scenario's own queues a
 // ClusterQueue that nothing leads to is one, too.
-func (f *File) bookQueues() []state.Queue {
+func (f *File) stateQueues() []state.Queue {
 	file := f.File
 	file.Queues = slices.Clone(file.Queues)
 	for i := range file.Queues {

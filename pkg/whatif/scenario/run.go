@@ -89,7 +89,7 @@ func (f *File) run() (Outcome, *play, error) {
 		if p.at == nil {
 			p.at = &StepOutcome{}
 		}
-		p.at.Step, p.at.Say = i+1, s.Say
+		p.at.Step, p.at.Note = i+1, s.Note
 		for _, e := range s.events() {
 			p.at.Event = e.String()
 		}

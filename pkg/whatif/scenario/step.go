@@ -8,8 +8,8 @@ import (
 
 // Step is an event, or none, and what is expected after it.
 type Step struct {
-	// Say is for the reader.
-	Say string `json:"say,omitempty"`
+	// Note is for the reader.
+	Note string `json:"say,omitempty"`
 
 	Submit []Gang   `json:"submit,omitempty"`
 	End    []string `json:"end,omitempty"`  // the jobs of these workloads succeed
@@ -62,9 +62,9 @@ type Admitted struct {
 
 // Evicted is an expected eviction. It may be written as the name alone.
 type Evicted struct {
-	Name    string              `json:"name"`
-	Because workload.ReasonKind `json:"because,omitempty"`
-	Says    []string            `json:"says,omitempty"`
+	Name     string              `json:"name"`
+	Because  workload.ReasonKind `json:"because,omitempty"`
+	Contains []string            `json:"says,omitempty"`
 }
 
 // Waiting is a workload that is expected to wait. It may be written as the name
@@ -72,14 +72,14 @@ type Evicted struct {
 type Waiting struct {
 	Name    string              `json:"name"`
 	Because workload.ReasonKind `json:"because,omitempty"`
-	// Says are texts that the reason contains.
-	Says []string `json:"says,omitempty"`
+	// Contains are texts in the reason.
+	Contains []string `json:"says,omitempty"`
 }
 
 // Rejected is a submission that is expected to be refused.
 type Rejected struct {
-	Name string   `json:"name"`
-	Says []string `json:"says,omitempty"`
+	Name     string   `json:"name"`
+	Contains []string `json:"says,omitempty"`
 }
 
 // happening is one of the things that may happen in a step.

@@ -15,14 +15,14 @@ import (
 // the scenario's own are valid.
 func (f *File) validate(ownQueues bool) error {
 	v := &validation{file: f, gangs: map[string]string{}, nodes: map[string]capacity.Node{}}
-	if !slices.Contains([]string{"", PodsGoAtOnce, PodsGoWhenSaid}, f.PodsGo) {
-		v.faults.Add("podsGo", "%q: want %q or %q", f.PodsGo, PodsGoAtOnce, PodsGoWhenSaid)
+	if !slices.Contains([]string{"", PodsGoAtOnce, PodsGoOnStep}, f.PodsGo) {
+		v.faults.Add("podsGo", "%q: want %q or %q", f.PodsGo, PodsGoAtOnce, PodsGoOnStep)
 	}
 	if ownQueues {
 		f.completeQueues()
 		v.faults.Under("", f.ValidateWritten())
 	}
-	v.queues = f.bookQueues()
+	v.queues = f.stateQueues()
 	v.duration(f.NodeGrace, "nodeGrace")
 	v.nodeGroups("nodes", f.Nodes)
 	_, err := f.pastUsage(v.queues)

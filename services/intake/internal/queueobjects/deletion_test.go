@@ -41,10 +41,10 @@ func stopPolicyOf(t *testing.T, m *manager, kind string) (policy string, there b
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range object.Says.ClusterQueues {
+		for _, q := range object.Policy.ClusterQueues {
 			return q.StopPolicy, true
 		}
-		for _, q := range object.Says.LocalQueues {
+		for _, q := range object.Policy.LocalQueues {
 			return q.StopPolicy, true
 		}
 	}
@@ -168,8 +168,8 @@ func TestAStoppedQueueIsNotActive(t *testing.T) {
 	}
 }
 
-// TestARefusedFlavorIsToldOf on itself, and in the status of its queues: its kind has none.
-func TestARefusedFlavorIsToldOf(t *testing.T) {
+// TestARefusedFlavorIsReported on itself, and in the status of its queues: its kind has none.
+func TestARefusedFlavorIsReported(t *testing.T) {
 	t.Parallel()
 	bad := object(t, strings.Replace(flavor, `"generation":1}`, `"generation":1},"spec":{"nodeLabel":{}}`, 1))
 	s := &server{objects: []*unstructured.Unstructured{bad, object(t, vision), object(t, speech)}}
@@ -194,8 +194,8 @@ func TestARefusedFlavorIsToldOf(t *testing.T) {
 	}
 }
 
-// TestRefusedCohortsAndChecksAreToldOf in the status of the queues that refer to them.
-func TestRefusedCohortsAndChecksAreToldOf(t *testing.T) {
+// TestRefusedCohortsAndChecksAreReported in the status of the queues that refer to them.
+func TestRefusedCohortsAndChecksAreReported(t *testing.T) {
 	t.Parallel()
 	queue := object(t, strings.Replace(vision, `"spec":{`, `"spec":{"cohort":"all","admissionChecks":["nodes"],`, 1))
 	s := &server{objects: []*unstructured.Unstructured{

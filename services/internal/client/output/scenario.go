@@ -62,8 +62,8 @@ func writeStep(text *strings.Builder, s scenario.StepOutcome, verbose bool) {
 		what = "the beginning"
 	}
 	fmt.Fprintf(text, "      step %d, %s", s.Step, what)
-	if s.Say != "" {
-		fmt.Fprintf(text, " (%s)", s.Say)
+	if s.Note != "" {
+		fmt.Fprintf(text, " (%s)", s.Note)
 	}
 	fmt.Fprintln(text)
 	if verbose {

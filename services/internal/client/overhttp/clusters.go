@@ -27,11 +27,11 @@ func clusterIn(r query.ConfigureRequest) (change request, key kueue.Key, is bool
 	switch {
 	case object.Kind == kueue.Cluster:
 		change.method = http.MethodPut
-		describe(change.parameters, object.Says.Clusters[0])
-	case object.Kind == kueue.ClusterCordon && object.Says.ClusterCordons[0].Left:
+		describe(change.parameters, object.Policy.Clusters[0])
+	case object.Kind == kueue.ClusterCordon && object.Policy.ClusterCordons[0].Left:
 		change.method = http.MethodDelete
-		change.parameters = reason(object.Says.ClusterCordons[0].Why)
-		if object.Says.ClusterCordons[0].Forced {
+		change.parameters = reason(object.Policy.ClusterCordons[0].Why)
+		if object.Policy.ClusterCordons[0].Forced {
 			change.parameters.Set("force", "true")
 		}
 	default:

@@ -73,8 +73,8 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: where no server is, the error names it, and tells nothing of NATS.
-func TestNobodyAnswers(t *testing.T) {
+// TestNoServerAnswers: where no server is, the error names it, and tells nothing of NATS.
+func TestNoServerAnswers(t *testing.T) {
 	t.Parallel()
 	client, err := New(Settings{URL: "http://127.0.0.1:1"})
 	if err != nil {

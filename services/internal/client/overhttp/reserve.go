@@ -26,7 +26,7 @@ func reservationIn(r query.ConfigureRequest) (name string, made *quota.Reservati
 		if err != nil || object.Kind != kueue.Reservation {
 			return "", nil, false
 		}
-		return object.Name, &object.Says.Reservations[0], true
+		return object.Name, &object.Policy.Reservations[0], true
 	}
 	return "", nil, false
 }

@@ -157,7 +157,7 @@ func TestAnotherDescriptionKeepsWhatIsNotGiven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, object.Says.Clusters[0]); diff != "" {
+			if diff := cmp.Diff(c.want, object.Policy.Clusters[0]); diff != "" {
 				t.Error(diff)
 			}
 		})

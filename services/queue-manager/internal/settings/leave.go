@@ -35,10 +35,10 @@ func (f File) mayEndLeaving(present Applied, applied map[kueue.Key]bool) error {
 
 // leaving returns the order by which a cluster leaves; nil for any other object.
 func leaving(object kueue.Object) *quota.ClusterCordon {
-	if object.Kind != kueue.ClusterCordon || len(object.Says.ClusterCordons) == 0 || !object.Says.ClusterCordons[0].Left {
+	if object.Kind != kueue.ClusterCordon || len(object.Policy.ClusterCordons) == 0 || !object.Policy.ClusterCordons[0].Left {
 		return nil
 	}
-	return &object.Says.ClusterCordons[0]
+	return &object.Policy.ClusterCordons[0]
 }
 
 func hasLeft(order kueue.Key) error {

@@ -98,7 +98,7 @@ func (f File) Combine(applied Set) (Settings, []kueue.Key, error) {
 			overridden = append(overridden, a.Key)
 			continue
 		}
-		all.Policy = kueue.Beside(all.Policy, a.Says)
+		all.Policy = kueue.Concat(all.Policy, a.Policy)
 	}
 	queues, err := f.queues(all.Policy, own)
 	if err != nil {
