@@ -33,10 +33,10 @@ func connectInside(t *testing.T) *Bus {
 	return b
 }
 
-// TestAConsumerThatNobodyAnswersFor: NATS servers that look for a leader of a
+// TestAConsumerThatIsNotAnswered: NATS servers that look for a leader of a
 // consumer say "no responders". Each new try to make the consumer is an entry in
 // their common log; thousands of them have kept servers from agreeing at all.
-func TestAConsumerThatNobodyAnswersFor(t *testing.T) {
+func TestAConsumerThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for name, passing := range map[string]func(error) bool{"of work": durablePassing, "of what is true": orderedPassing} {
 		t.Run(name, func(t *testing.T) {

@@ -109,8 +109,8 @@ func TestMoreSubjectsThanAreReadAtOnce(t *testing.T) {
 	}
 }
 
-// TestADeadLetterThatIsTooLargeIsToldApart: the server never keeps it.
-func TestADeadLetterThatIsTooLargeIsToldApart(t *testing.T) {
+// TestADeadLetterThatIsTooLargeIsAnErrorOfItsOwn: the server never keeps it.
+func TestADeadLetterThatIsTooLargeIsAnErrorOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
 	large := bus.Delivery{Subject: event.SubmitSubject("q"), Data: make([]byte, b.Conn().MaxPayload()+1)}

@@ -74,7 +74,7 @@ func TestWhatPodsWaitFor(t *testing.T) {
 
 // An operator that is away fails no gang: its gangs wait and are tried again, as
 // often as it takes.
-func TestAnOperatorThatIsAwayFailsNobody(t *testing.T) {
+func TestAnOperatorThatIsAwayFailsNoGang(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{
 		Life: workload.Life{ReadyDeadline: seconds(100)}, Requeues: limit(0), BackoffFirst: seconds(1), BackoffMost: seconds(2),

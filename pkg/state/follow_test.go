@@ -98,7 +98,7 @@ func shown(s *State) any {
 }
 
 // A state that follows equals one that is loaded again, and decides the same.
-func TestFollowingIsAsGoodAsReadingAnew(t *testing.T) {
+func TestFollowingIsAsGoodAsReadingAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		leader := newTestState()

@@ -173,7 +173,7 @@ func TestIdlingOutlivesTheLeader(t *testing.T) {
 
 // There was no leader for longer than the idle time: what was idle all the while ends, and
 // what was used in between does not, because an observation says so.
-func TestNobodyLedForLong(t *testing.T) {
+func TestALongTimeWithoutALeader(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pods, sizes time.Duration // since it was empty, until the last word

@@ -38,7 +38,7 @@ func TestTheEndOfAJobIsNoLoss(t *testing.T) {
 // A job whose head is replaced begins again, because Ray has forgotten it; a
 // cluster does not, and neither does a job that KubeRay tries again with another
 // RayCluster.
-func TestAJobWithoutItsHeadBeginsAnew(t *testing.T) {
+func TestAJobWithoutItsHeadBeginsAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		kind, rayCluster string

@@ -64,7 +64,7 @@ func TestAHeldWorkloadWaitsAndKeepsItsPlace(t *testing.T) {
 }
 
 // Who waits behind a held head of a StrictFIFO queue passes it.
-func TestAHeldHeadBlocksNobody(t *testing.T) {
+func TestAHeldHeadBlocksNoGang(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 0)
 	strict := []Queue{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.StrictFIFO}}

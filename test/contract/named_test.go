@@ -68,7 +68,7 @@ func TestTestsThatPagesNameExist(t *testing.T) {
 
 // A test that docs/compatibility.md names without a package is in test/e2e, or in the
 // package that the line names before it.
-func TestTestsOfCompatibilityAreWhereItSays(t *testing.T) {
+func TestTestsOfCompatibilityExist(t *testing.T) {
 	t.Parallel()
 	tests := definedTests(t)
 	content, err := os.ReadFile("../../docs/compatibility.md")

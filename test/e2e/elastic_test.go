@@ -199,7 +199,7 @@ func TestIdleClustersEnd(t *testing.T) {
 
 // Where the scheduler is trusted it is counted, and said, how many pods it placed
 // elsewhere than planned.
-func TestPodsBesideThePlanAreCounted(t *testing.T) {
+func TestMisplacedPodsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := ruled(t, workload.Rules{Placement: workload.Trusted})
 	w.nodes("gpu", 3, "cpu=2", "memory=32Gi", "nvidia.com/gpu=1")

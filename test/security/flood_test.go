@@ -33,7 +33,7 @@ import (
 )
 
 // flood is how many AppWrappers one tenant creates at once.
-var flood = flag.Int("flood", 300, "AppWrappers that a tenant creates in TestManyAppWrappersDelayNobodyElse, such as 10000")
+var flood = flag.Int("flood", 300, "AppWrappers that a tenant creates in TestManyAppWrappersDelayNoOtherTenant, such as 10000")
 
 const (
 	// honestMost bounds the start of another tenant's job meanwhile.
@@ -159,7 +159,7 @@ func (r *rivals) runs(name string, most time.Duration) time.Duration {
 // that all of them wait when it starts; another one's job starts in time, Muster writes
 // little for each AppWrapper, also when those before it end, and each gets its answer. It
 // does not run beside other tests: it measures the memory of the whole process.
-func TestManyAppWrappersDelayNobodyElse(t *testing.T) {
+func TestManyAppWrappersDelayNoOtherTenant(t *testing.T) {
 	r := newRivals(t)
 	r.attack("many-0", 0) // from now on its rights count
 	memory := heap()      // of all services, intake among them

@@ -91,7 +91,7 @@ func ownQueue(name, who string) queuemanager.Queue {
 // A tenant that waits behind another hears over HTTP that something is in the way,
 // and neither its name, its id, its queue nor its namespace; of what is not theirs
 // they hear nothing.
-func TestExplainTellsATenantOfItsOwnOnly(t *testing.T) {
+func TestExplainShowsATenantItsOwnOnly(t *testing.T) {
 	t.Parallel()
 	theirs, mine := ownQueue("secretive", "alice"), ownQueue("curious", "bob")
 	c := newCallers(t, []queuemanager.Queue{theirs, mine}, "alice", "bob")

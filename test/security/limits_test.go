@@ -21,7 +21,7 @@ var appWrappers = schema.GroupVersionResource{Group: "workload.codeflare.dev", V
 
 // A gang of more than the queue allows is refused at every interface, with what was
 // asked, the most, and what to do.
-func TestNobodyPassesTheQueuesLimits(t *testing.T) {
+func TestNoWorkloadPassesTheQueuesLimits(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t, workload.Rules{Limits: workload.Limits{
 		CheckpointGrace: workload.Duration(time.Minute), MaxRunTime: workload.Duration(time.Hour), SuccessTTL: workload.Duration(time.Minute), Pods: 3,

@@ -57,7 +57,7 @@ func spreads(name string, groups int) string {
 // Whatever one message says, it is answered, and the next one's gang runs: amounts
 // that take for ever to add, names that no index takes, control characters, what is
 // no manifest, and gangs that are hard to place.
-func TestOneMessageStopsNobody(t *testing.T) {
+func TestOneMessageStopsNoService(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t, workload.Rules{})
 	if err := w.AddNodes(t.Context(), "cpu", 3, "cpu=16", "memory=64Gi"); err != nil {
@@ -92,7 +92,7 @@ func TestOneMessageStopsNobody(t *testing.T) {
 
 // Two users of one queue are two, though they give the same id, the same source and
 // the same message id in the same moment.
-func TestNobodyTakesAnothersID(t *testing.T) {
+func TestNoSubmitterTakesAnothersID(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t, workload.Rules{})
 	if err := w.AddNodes(t.Context(), "cpu", 1, "cpu=16", "memory=64Gi"); err != nil {

@@ -79,10 +79,10 @@ func asOnThePage(t *testing.T, url string, program ...string) (string, error) {
 	return string(output), err
 }
 
-// TestTheNotebookPageSaysWhatIsRefused: the program of the page goes on after the rejection of
+// TestTheNotebookPageHasWhatIsRefused: the program of the page goes on after the rejection of
 // another submission with its key, and ends with the server's reason when it is refused
 // itself, or when no server is there.
-func TestTheNotebookPageSaysWhatIsRefused(t *testing.T) {
+func TestTheNotebookPageHasWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	_, python := snippets(t)
 	answer := func(status int, body string) string {

@@ -15,7 +15,7 @@ import (
 
 // A tenant that lists workloads page by page, with any filter and from any place, gets
 // the same answers whether or not others have workloads.
-func TestPagesTellNothingOfOthers(t *testing.T) {
+func TestPagesShowNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	theirs, mine := ownQueue("covered", "alice"), ownQueue("nosy", "bob")
 	c := newCallers(t, []queuemanager.Queue{theirs, mine}, "alice", "bob")

@@ -18,7 +18,7 @@ const stormMost = 2 * time.Minute
 // A tenant changes an object as often as the API server takes it, up to a hundred times
 // a second, creates and deletes objects without end, or has objects as large as it takes
 // and changes these; another tenant's jobs start in time.
-func TestStormsOfChangesDelayNobodyElse(t *testing.T) {
+func TestStormsOfChangesDelayNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t)
 	r.attack("changes", 0)

@@ -23,7 +23,7 @@ import (
 // whose template lost Muster's labels and gate, whatever the queue's rule; and a
 // tenant's own, with no labels or those of another's gang, where the queue's rule is
 // to evict. Where it is to count, they stay.
-func TestPodsBesideWhatWasAdmittedDoNotStay(t *testing.T) {
+func TestPodsThatWereNotAdmittedDoNotStay(t *testing.T) {
 	t.Parallel()
 	counted, evicted := "counts-"+uuid.NewString()[:8], "evicts-"+uuid.NewString()[:8]
 	w := newStack(t, stack.Options{Queues: []queuemanager.Queue{

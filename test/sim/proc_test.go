@@ -8,7 +8,7 @@ import (
 
 // A park ends by its own timer or by a wake, never by the timer of one before it that
 // a wake has ended.
-func TestTheTimerOfAParkEndsNoLaterOne(t *testing.T) {
+func TestTheTimerOfAWaitEndsNoLaterOne(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := &World{start: start, now: start, random: rand.New(rand.NewPCG(1, 1))}

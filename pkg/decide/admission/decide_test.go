@@ -91,7 +91,7 @@ func strictTree(t testing.TB) *quota.Tree {
 	return treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{Name: "queue", Strategy: quota.StrictFIFO}}})
 }
 
-func TestNobodyPassesTheHeadOfAStrictQueue(t *testing.T) {
+func TestNoGangPassesTheHeadOfAStrictQueue(t *testing.T) {
 	t.Parallel()
 	s := admission.NewState(strictTree(t))
 	s.SetNode(nodeOf("a", 8, 2))

@@ -203,7 +203,7 @@ func drawFamily(t *rapid.T) quota.Config {
 // In trees of cohorts, with gangs of several sizes: no gang is left waiting for what a gang
 // with the same charges has in a branch whose share is larger even with the waiting gang
 // started.
-func TestNobodyWaitsForWhatALargerShareHas(t *testing.T) {
+func TestNoGangWaitsForWhatALargerShareHas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, drawFamily(t))

@@ -109,7 +109,7 @@ func TestUnknownNamespacesMayNotUseAQueueThatSelects(t *testing.T) {
 
 // While a term begins, before it has read what clusters have reported, no gang waits for its
 // namespace.
-func TestATermThatBeginsHoldsNobodyForItsNamespace(t *testing.T) {
+func TestATermThatBeginsHoldsNoGangForItsNamespace(t *testing.T) {
 	t.Parallel()
 	s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{{
 		Name: "queue", NamespaceSelector: &quota.LabelSelector{MatchLabels: map[string]string{"team": "a"}},
@@ -128,7 +128,7 @@ func TestATermThatBeginsHoldsNobodyForItsNamespace(t *testing.T) {
 }
 
 // As in Kueue, a gang whose namespace does not match blocks no other, not even under StrictFIFO.
-func TestANamespaceThatIsNotSelectedBlocksNobody(t *testing.T) {
+func TestANamespaceThatIsNotSelectedBlocksNoGang(t *testing.T) {
 	t.Parallel()
 	s := selecting(t, quota.StrictFIFO, "c")
 	s.SetNamespace("c", "out", team("b"))

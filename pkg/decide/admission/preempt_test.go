@@ -89,7 +89,7 @@ func answerTo(t *testing.T, s *admission.State, id workload.ID, plan admission.P
 }
 
 // The rules are those of Kueue's pages "Preemption" and "Fair Sharing".
-func TestWhoIsEvictedForWhom(t *testing.T) {
+func TestVictimsOfEachPreemptor(t *testing.T) {
 	t.Parallel()
 	const (
 		lower   = `"withinClusterQueue": "LowerPriority"`

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCohortsThatNobodyDefinedAreNoted(t *testing.T) {
+func TestUndefinedCohortsAreNoted(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, policy string

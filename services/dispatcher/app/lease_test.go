@@ -42,9 +42,9 @@ func (w *world) takenAfter(epoch int64) (later int64) {
 	return later
 }
 
-// TestPausedDispatcherWakes: it was stopped with a command on its way to it; its
+// TestAPausedDispatcherGoesOn: it was stopped with a command on its way to it; its
 // successor has obeyed that and the next ones; then it wakes, and may do nothing.
-func TestPausedDispatcherWakes(t *testing.T) {
+func TestAPausedDispatcherGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "paused", 1)
 	d := newDesk(t)

@@ -124,7 +124,7 @@ func TestTheSameSubmissionTwiceIsOneWorkload(t *testing.T) {
 	}
 }
 
-func TestStrictFIFOLetsNobodyPass(t *testing.T) {
+func TestStrictFIFOLetsNoGangPass(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t,
 		app.Queue{Name: "strict", Namespaces: []string{"strict"}, Strategy: quota.StrictFIFO},

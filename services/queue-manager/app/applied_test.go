@@ -99,7 +99,7 @@ spec: {provisioningClassName: queued-provisioning.gke.io, managedResources: [nvi
 
 // What is applied at run time governs at once, in the order of need whatever that
 // of the file is, outlives its queue-manager, and is followed by a standby.
-func TestAppliedObjectsGovern(t *testing.T) {
+func TestAppliedObjectsCount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.node("one", 4)

@@ -8,9 +8,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// TestACancellationSaysThatItWaits: it comes before its submission. An event says what it
+// TestACancellationReportsThatItWaits: it comes before its submission. An event says what it
 // waits for and until when; the submission is cancelled when it comes.
-func TestACancellationSaysThatItWaits(t *testing.T) {
+func TestACancellationReportsThatItWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	gang := gangOf("early", "default", 1)

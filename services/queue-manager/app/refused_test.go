@@ -171,7 +171,7 @@ func refusalsOfOne() map[string]refusal {
 
 // Whatever the database refuses of one workload, for good and with whatever
 // SQLSTATE: that one is set aside with the reason, and everybody else goes on.
-func TestARefusedWorkloadIsSetAsideAlone(t *testing.T) {
+func TestARefusedWorkloadIsQuarantinedAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range refusalsOfOne() {
 		t.Run(name, func(t *testing.T) {
@@ -255,7 +255,7 @@ func refusalsOfNode() map[string]refusal {
 }
 
 // A node that cannot be stored gets no gangs; the other nodes do.
-func TestANodeThatIsRefusedIsSetAsideAlone(t *testing.T) {
+func TestANodeThatIsRefusedIsQuarantinedAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range refusalsOfNode() {
 		t.Run(name, func(t *testing.T) {

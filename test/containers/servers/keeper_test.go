@@ -110,7 +110,7 @@ func TestTheServerGetsItsArgumentsAndItsCodeComesBack(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotStartIsSaid(t *testing.T) {
+func TestWhatDoesNotStartIsReported(t *testing.T) {
 	t.Parallel()
 	_, _, err := askKeeper(startKeeper(t, "/none/such"), nil)
 	if err == nil || !strings.Contains(err.Error(), "/none/such") {

@@ -154,7 +154,7 @@ func TestARequestGetsAllOrNothing(t *testing.T) {
 	b.want(t, "second", "Accepted Provisioned", 4)
 }
 
-func TestAPoolFailsAsOftenAsItIsTold(t *testing.T) {
+func TestAPoolFailsAsOftenAsItIsSet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Pool{Max: 10, Stock: -1, Fail: 1})
 	b.ask(t, "first", 1)

@@ -28,9 +28,9 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestP3TellsTheStory checks what the preset's comment promises: beside the
+// TestP3HasTheStory checks what the preset's comment promises: beside the
 // worker of one GLUE RayCluster, two GPUs are free, on two nodes.
-func TestP3TellsTheStory(t *testing.T) {
+func TestP3HasTheStory(t *testing.T) {
 	f, err := Load("p3", "")
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
-// TestNothingIsCreatedBesideAnEarlierAttempt: an object waits for the pods and
+// TestNothingIsCreatedNextToAnEarlierAttempt: an object waits for the pods and
 // RayClusters of attempts before its own, which are removed, and the status names them.
-func TestNothingIsCreatedBesideAnEarlierAttempt(t *testing.T) {
+func TestNothingIsCreatedNextToAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	old := gang.Pod{Namespace: "n", Name: "old", UID: "p", Workload: "w", Attempt: 1, Node: "a"}
 	elsewhere, over, present := old, old, old

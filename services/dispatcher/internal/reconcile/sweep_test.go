@@ -122,7 +122,7 @@ func TestTheSweepAsksInTurns(t *testing.T) {
 
 // An object of a later attempt than the command's stays. When it is older than the
 // command, Postgres was restored to a state older than it, and queue-manager hears of it.
-func TestALaterAttemptIsTold(t *testing.T) {
+func TestALaterAttemptIsReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		state       string

@@ -45,8 +45,8 @@ func TestARefusalOfNATSThatPassesIsRetried(t *testing.T) {
 	}
 }
 
-// TestAFailureOfNATSThatMayPassSaysWhenToRetry: the caller is to try again.
-func TestAFailureOfNATSThatMayPassSaysWhenToRetry(t *testing.T) {
+// TestAFailureOfNATSThatMayPassHasWhenToRetry: the caller is to try again.
+func TestAFailureOfNATSThatMayPassHasWhenToRetry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err  error

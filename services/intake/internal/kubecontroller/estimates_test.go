@@ -11,9 +11,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// TestObjectsSayWhenTheyStart: an object that waits is marked with its estimate, and again only
+// TestObjectsShowWhenTheyStart: an object that waits is marked with its estimate, and again only
 // when that has moved far; one that has started says nothing any more.
-func TestObjectsSayWhenTheyStart(t *testing.T) {
+func TestObjectsShowWhenTheyStart(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	k := &tracked{record: &workload.Record{Phase: workload.Queued}, starts: &workload.Estimate{P50: now.Add(10 * time.Hour), P90: now.Add(20 * time.Hour)}}

@@ -102,7 +102,7 @@ func TestExplainNamesBothQueues(t *testing.T) {
 
 // What was weighed is in the unit of the gangs, and says what decided: a choice whose victims
 // lose more since their checkpoints than others would have is no contradiction.
-func TestWhatWasWeighedSaysWhatDecided(t *testing.T) {
+func TestWhatWasWeighedHasWhatDecided(t *testing.T) {
 	t.Parallel()
 	cost := func(lost int64, unit workload.CostUnit) workload.EvictionCost {
 		return workload.EvictionCost{Lost: lost, Unit: unit}

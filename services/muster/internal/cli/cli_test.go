@@ -163,7 +163,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoServerIsThere(t *testing.T) {
 	t.Setenv("MUSTER_DEV_FILE", filepath.Join(t.TempDir(), "dev.json"))
 	t.Setenv("MUSTER_NATS_URL", "")
 	if got := run(t, "", "get", "nodes"); got.code != exit.Unreachable || !strings.Contains(got.errOut, "no `muster-dev up` is running") {

@@ -7,7 +7,7 @@ import (
 )
 
 // A workload that waits because its queue is held is not held itself: the answer says what holds it.
-func TestResumeSaysWhatHoldsTheQueue(t *testing.T) {
+func TestResumeReportsWhatHoldsTheQueue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hold *workload.Hold

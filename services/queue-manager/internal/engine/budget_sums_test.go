@@ -125,8 +125,8 @@ func TestALookAtBudgetsIsBounded(t *testing.T) {
 	})
 }
 
-// TestThatABudgetIsUsedUpIsSaidOnce: also when the first publication fails, and by the next leader.
-func TestThatABudgetIsUsedUpIsSaidOnce(t *testing.T) {
+// TestThatABudgetIsUsedUpIsPublishedOnce: also when the first publication fails, and by the next leader.
+func TestThatABudgetIsUsedUpIsPublishedOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	all := []quota.Budget{

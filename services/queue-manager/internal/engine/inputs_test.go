@@ -17,10 +17,10 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// TestAClusterTellsOfItselfOnly: what comes on the subjects of cluster b changes
+// TestAClusterReportsItselfOnly: what comes on the subjects of cluster b changes
 // nothing of cluster a, is counted, and ends no term; what is true of b is taken in
 // afterwards.
-func TestAClusterTellsOfItselfOnly(t *testing.T) {
+func TestAClusterReportsItselfOnly(t *testing.T) {
 	t.Parallel()
 	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
 	now := time.Unix(1_800_000_000, 0)

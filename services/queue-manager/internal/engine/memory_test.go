@@ -98,7 +98,7 @@ func TestWhatCouldNotBeKeptIsForgottenWhenAnotherHasLed(t *testing.T) {
 }
 
 // A workload that is set aside again after its release says so again.
-func TestWhatIsSetAsideAgainSaysSoAgain(t *testing.T) {
+func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 	t.Parallel()
 	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
 	aside := state.Quarantined{Workload: id, Level: state.QuarantineFrozen, Tries: 1, Why: "refused"}

@@ -47,7 +47,7 @@ func TestAMessageOnWhichTheCodeFails(t *testing.T) {
 
 // A stream that is made once more numbers its messages from 1: what was given up
 // before is recognised by its content, not by its place.
-func TestPoisonIsKnownByWhatItSays(t *testing.T) {
+func TestPoisonIsKnownByItsContent(t *testing.T) {
 	t.Parallel()
 	known := poison{}
 	bad := bus.Delivery{Subject: "s", Data: []byte("bad"), Sequence: 1}

@@ -148,7 +148,7 @@ func TestKeptCommandsOfTwoBatchesAreSentAgain(t *testing.T) {
 
 // What a stream has had cannot be remembered: messages are published all the same, and
 // leave the outbox when it can.
-func TestAMarkThatCannotBeStored(t *testing.T) {
+func TestAWatermarkThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.marking = &pgconn.PgError{Code: "XX123"}

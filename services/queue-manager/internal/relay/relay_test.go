@@ -370,7 +370,7 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsSetAsideAndTheRestGoesOn(t *testing.T) {
+func TestWhatIsTooLargeBecomesUndeliveredAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	huge := command("w1", 1, 1)

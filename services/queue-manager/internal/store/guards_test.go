@@ -159,7 +159,7 @@ func TestAFinishedWorkloadMovesToTheArchive(t *testing.T) {
 	}
 }
 
-func TestFreedAndReservedAnewInOneCommit(t *testing.T) {
+func TestFreedAndReservedAgainInOneCommit(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	first := admitted(1, "gang", 2, 2, 1000)

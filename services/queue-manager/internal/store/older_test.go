@@ -85,7 +85,7 @@ func TestALeaderWhoseCommitsVanishedWritesNothing(t *testing.T) {
 // A term of the same epoch that goes on, on a database restored to an older state, says of no
 // stream that it had what the database does not know: the next term looks for that
 // behind the watermarks.
-func TestALeaderWhoseCommitsVanishedMovesNoMark(t *testing.T) {
+func TestALeaderWhoseCommitsVanishedChangesNoWatermark(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]bool{"that it has written itself": false, "of which it has read, and not heard that they are written": true} {
 		t.Run(name, func(t *testing.T) {
