@@ -65,7 +65,7 @@ func observe(m *machine, c *connection, h *held) {
 	known := map[string]bool{}
 	see := func(key string) {
 		known[key] = true
-		publisher.Apply(func(p *watcher.Picture) { w.cluster.draw(p, key) })
+		publisher.Apply(func(p *watcher.Cache) { w.cluster.draw(p, key) })
 		teller.wake()
 	}
 	w.cluster.watch(m, see, func(keys []string) {
@@ -129,7 +129,7 @@ func tell(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 }
 
 // draw brings the present state of a thing into a picture.
-func (c *cluster) draw(p *watcher.Picture, key string) {
+func (c *cluster) draw(p *watcher.Cache, key string) {
 	kind, name, _ := strings.Cut(key, " ")
 	switch kind {
 	case "node":

@@ -110,16 +110,16 @@ func (r *reader) await(what string, met func() bool) {
 
 // String shows the stream's values.
 func (r *reader) String() string {
-	told, err := json.MarshalIndent(r.last, "", " ")
+	got, err := json.MarshalIndent(r.last, "", " ")
 	if err != nil {
 		return err.Error()
 	}
-	return string(told)
+	return string(got)
 }
 
 func (r *reader) node(name string) *capacity.Node {
-	if told, ok := r.last[event.NodeSubject(clusterName, name)].(*event.NodeObserved); ok {
-		return &told.Node
+	if got, ok := r.last[event.NodeSubject(clusterName, name)].(*event.NodeObserved); ok {
+		return &got.Node
 	}
 	return nil
 }
@@ -130,13 +130,13 @@ func (r *reader) removed(name string) bool {
 }
 
 func (r *reader) gang(id string) *event.GangObserved {
-	told, _ := r.last["muster.capacity."+clusterName+".gang."+id].(*event.GangObserved)
-	return told
+	got, _ := r.last["muster.capacity."+clusterName+".gang."+id].(*event.GangObserved)
+	return got
 }
 
 func (r *reader) synced() *event.CapacitySynced {
-	told, _ := r.last[event.SyncedSubject(clusterName)].(*event.CapacitySynced)
-	return told
+	got, _ := r.last[event.SyncedSubject(clusterName)].(*event.CapacitySynced)
+	return got
 }
 
 func cpus(n int64) resource.List { return resource.List{resource.CPU: 1000 * n, resource.Pods: n} }
@@ -286,8 +286,8 @@ func TestStandby(t *testing.T) {
 	stop := w.run(nats.URL())
 	r := newReader(t, nats.URL())
 	synced := func() int64 {
-		if told, ok := r.last[event.SyncedSubject(clusterName)].(*event.CapacitySynced); ok {
-			return told.Version.Session
+		if got, ok := r.last[event.SyncedSubject(clusterName)].(*event.CapacitySynced); ok {
+			return got.Version.Session
 		}
 		return 0
 	}

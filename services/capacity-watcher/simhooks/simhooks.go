@@ -12,7 +12,7 @@ import (
 
 // The observed state of a cluster, and its publisher.
 type (
-	Picture   = observed.Cache
+	Cache     = observed.Cache
 	PodName   = observed.Pod
 	Member    = observed.Member
 	Unmanaged = observed.Unmanaged

@@ -54,8 +54,8 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		Client: d.client.Leases(), Namespace: namespace, Name: name, Duration: config.Lease.Duration,
 		Holder: service.Holder(), Logger: runtime.Logger, Guard: &d.guard, Standby: d.ready, Contact: contact, Failed: lease.FailedTerms(runtime.Metrics).Inc,
 		AtLeast: func(ctx context.Context) (int64, error) {
-			told, err := lastStatuses(ctx, d.bus, config.Cluster)
-			return told.session, err
+			last, err := lastStatuses(ctx, d.bus, config.Cluster)
+			return last.session, err
 		},
 	}, d.act)
 }
@@ -76,14 +76,14 @@ type dispatcher struct {
 
 // act is one term: all memory is of it alone.
 func (d *dispatcher) act(ctx context.Context, epoch int64) error {
-	told, err := lastStatuses(ctx, d.bus, d.config.Cluster)
+	last, err := lastStatuses(ctx, d.bus, d.config.Cluster)
 	if err != nil {
 		return err
 	}
 	ctx, replaced := context.WithCancelCause(ctx)
 	defer replaced(nil)
-	reporter := newReporter(d.bus, d.config.Cluster, epoch, told, replaced)
-	reconciler := reconcile.New(d.client, reporter.report, told.statuses, d.logger, d.metrics)
+	reporter := newReporter(d.bus, d.config.Cluster, epoch, last, replaced)
+	reconciler := reconcile.New(d.client, reporter.report, last.statuses, d.logger, d.metrics)
 	watch, err := d.client.StartWatch(ctx, reconciler.Changed)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // commanded, and goes away whole.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "life", 2), newDesk(t)
+	w, d := newWorld(t, "life", 2), newStep(t)
 	w.run(d)
 	gang := w.gang("life-gang", "life", workers{1, 2})
 	d.command(gang)
@@ -48,7 +48,7 @@ func TestLife(t *testing.T) {
 // nor deleted.
 func TestForeign(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "foreign", 1), newDesk(t)
+	w, d := newWorld(t, "foreign", 1), newStep(t)
 	w.run(d)
 	gang := w.gang("foreign-gang", "taken", workers{1})
 	uid := w.create("RayCluster", fmt.Appendf(nil, rayCluster, "taken", 0, 0, 0), nil, nil)
@@ -91,7 +91,7 @@ func (w *world) create(kind string, manifest []byte, labels, annotations map[str
 // by the next; one that starts beside a running gang changes nothing.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "restart", 2), newDesk(t)
+	w, d := newWorld(t, "restart", 2), newStep(t)
 	stop := w.run(d)
 	gang := w.gang("restart-gang", "restart", workers{1, 2})
 	d.command(gang)
@@ -117,7 +117,7 @@ func TestRestart(t *testing.T) {
 // created again, by the next dispatcher neither.
 func TestDeletedByOthers(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "deleted", 1), newDesk(t)
+	w, d := newWorld(t, "deleted", 1), newStep(t)
 	stop := w.run(d)
 	gang := w.gang("deleted-gang", "deleted", workers{1})
 	d.command(gang)
@@ -140,7 +140,7 @@ func TestDeletedByOthers(t *testing.T) {
 // that those have left, each its own.
 func TestReplacements(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "replace", 4), newDesk(t)
+	w, d := newWorld(t, "replace", 4), newStep(t)
 	w.run(d)
 	gang := w.gang("replace-gang", "replace", workers{1, 2, 2, 2})
 	d.command(gang)
@@ -175,7 +175,7 @@ func TestReplacements(t *testing.T) {
 // another made, with whatever labels, is not.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "sweep", 1), newDesk(t)
+	w, d := newWorld(t, "sweep", 1), newStep(t)
 	labels := func(id string) map[string]string {
 		return map[string]string{kube.ClusterLabel: clusterName, kube.WorkloadLabel: id, kube.AttemptLabel: "1"}
 	}
@@ -212,7 +212,7 @@ func TestSweep(t *testing.T) {
 // TestJobs: a RayJob's end is reported, and that its pods are gone.
 func TestJobs(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "jobs", 1), newDesk(t)
+	w, d := newWorld(t, "jobs", 1), newStep(t)
 	w.run(d)
 	for outcome, want := range map[string]string{"succeeded": event.OutcomeSucceeded, "failed": event.OutcomeFailed} {
 		object, err := ray.Read(fmt.Appendf(nil, rayJob, outcome, outcome))

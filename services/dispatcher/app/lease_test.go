@@ -47,7 +47,7 @@ func (w *world) takenAfter(epoch int64) (later int64) {
 func TestAPausedDispatcherGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "paused", 1)
-	d := newDesk(t)
+	d := newStep(t)
 	created := w.countCreations()
 	first := w.spawn(w.config(d))
 	early := w.gang("early", "early", nil)
@@ -92,7 +92,7 @@ func TestAPausedDispatcherGoesOn(t *testing.T) {
 func TestTwoDispatchersAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "two", 1)
-	d := newDesk(t)
+	d := newStep(t)
 	created := w.countCreations()
 	config := w.config(d)
 	config.Lease.Duration = time.Minute // the test must not wait for its end
@@ -141,7 +141,7 @@ func TestTwoDispatchersAtOnce(t *testing.T) {
 func TestLeaseLostInTheMiddleOfACreation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "middle", 1)
-	d := newDesk(t)
+	d := newStep(t)
 	proxy, kubeconfig := w.holdCreations(w.kubeconfig)
 	config := w.config(d)
 	config.Kubeconfig = kubeconfig

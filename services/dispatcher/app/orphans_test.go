@@ -47,7 +47,7 @@ func (w *world) hasPod(name string) bool {
 // or with a part of the labels are not.
 func TestSweepPods(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "sweeppods", 1), newDesk(t)
+	w, d := newWorld(t, "sweeppods", 1), newStep(t)
 	labels := func(id, set string) map[string]string {
 		return map[string]string{kube.ClusterLabel: clusterName, kube.WorkloadLabel: id, kube.AttemptLabel: "1", kube.PodSetLabel: set}
 	}
@@ -89,7 +89,7 @@ func TestSweepPods(t *testing.T) {
 // more, also by the next dispatcher; a later one without it takes that back.
 func TestYield(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "yield", 2), newDesk(t)
+	w, d := newWorld(t, "yield", 2), newStep(t)
 	stop := w.run(d)
 	gang := w.gang("yield-gang", "yield", workers{1, 1})
 	d.command(gang)

@@ -94,8 +94,8 @@ type permitted struct {
 	granted    chan *event.PermissionGranted
 	logger     *zap.Logger
 
-	told    bool      // queue-manager, that nothing is left of what was there
-	askedAt time.Time // when this term asked last
+	reportedGone bool      // queue-manager, that nothing is left of what was there
+	askedAt      time.Time // when this term asked last
 }
 
 // renew asks for the permission again and again, once all commands are read: so what was
@@ -118,7 +118,7 @@ func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
 		case <-tick.C:
 			p.ask(ctx)
 		case <-due.C:
-			waits := !p.told || p.reconciler.NeedsPermission() && !p.keeper.Valid()
+			waits := !p.reportedGone || p.reconciler.NeedsPermission() && !p.keeper.Valid()
 			if waits && time.Since(p.askedAt) >= asksAgain {
 				p.ask(ctx) // the first that needs it waits, or something is still being removed
 			}
@@ -147,7 +147,7 @@ func (p *permitted) awaitCommands(ctx context.Context, caughtUp <-chan struct{})
 func (p *permitted) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestsWithin)
 	defer cancel()
-	asked, err := p.keeper.Ask(ctx, p.reporter.cluster, p.epoch, p.reconciler.NeedsPermission(), !p.told)
+	asked, err := p.keeper.Ask(ctx, p.reporter.cluster, p.epoch, p.reconciler.NeedsPermission(), !p.reportedGone)
 	if errors.Is(err, permission.ErrStopping) {
 		return // tried again within a second
 	}
@@ -155,7 +155,7 @@ func (p *permitted) ask(ctx context.Context) {
 	if err == nil && asked != nil {
 		err = p.reporter.publish(ctx, event.PermissionAskedSubject(p.reporter.cluster), asked, 0)
 	}
-	if p.told = p.told || err == nil; err != nil && ctx.Err() == nil {
+	if p.reportedGone = p.reportedGone || err == nil; err != nil && ctx.Err() == nil {
 		p.logger.Warn("cannot ask for the permission of the cluster; retrying", zap.Error(err))
 	}
 }

@@ -33,7 +33,7 @@ func (w *world) wrapped(id workload.ID, objects ...string) event.GangCommand {
 // of a bundle that has one object too many, nothing is.
 func TestEveryObjectIsPermittedBeforeAnyIsCreated(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "permit", 1), newDesk(t)
+	w, d := newWorld(t, "permit", 1), newStep(t)
 	w.run(d)
 	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}}`
 	const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"x"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`
@@ -77,7 +77,7 @@ func TestEveryObjectIsPermittedBeforeAnyIsCreated(t *testing.T) {
 // when that user may create it, and fails with the API server's answer when not.
 func TestTheRightsOfTheBoundUserCount(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "bound", 1), newDesk(t)
+	w, d := newWorld(t, "bound", 1), newStep(t)
 	w.run(d)
 	refused := w.gang("bound-no", "refused", workers{1})
 	refused.Identity = &workload.Identity{User: "alice", Groups: []string{"system:authenticated"}}

@@ -11,7 +11,7 @@ import (
 // TestRefused: what Kubernetes refuses is reported with the reason.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "refused", 1), newDesk(t)
+	w, d := newWorld(t, "refused", 1), newStep(t)
 	w.run(d)
 	gang := w.gang("refused-gang", "refused", workers{1})
 	gang.Namespace = "refused-nowhere"
@@ -26,7 +26,7 @@ func TestRefused(t *testing.T) {
 // submission; then nothing is created.
 func TestPodPolicyAtDispatch(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "policy", 1), newDesk(t)
+	w, d := newWorld(t, "policy", 1), newStep(t)
 	w.run(d)
 	gang := w.gang("policy-gang", "policy", workers{1})
 	gang.PodPolicy = workload.PodPolicy{Mode: workload.PodsRestricted}

@@ -10,8 +10,8 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// told is what dispatchers of the cluster have reported last.
-type told struct {
+// lastReported is what dispatchers of the cluster have reported last.
+type lastReported struct {
 	statuses  map[workload.ID]event.GangStatus
 	sequences map[string]uint64 // of each subject's last message
 	session   int64             // the latest
@@ -22,14 +22,14 @@ type told struct {
 const statusesWithin = 30 * time.Second
 
 // lastStatuses reads what was reported last of each workload.
-func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (told, error) {
+func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (lastReported, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusesWithin)
 	defer cancel()
 	values, err := b.LastValues(ctx, bus.StatusStream, event.ClusterStatusFilter(cluster))
 	if err != nil {
-		return told{}, err
+		return lastReported{}, err
 	}
-	all := told{statuses: map[workload.ID]event.GangStatus{}, sequences: make(map[string]uint64, len(values))}
+	all := lastReported{statuses: map[workload.ID]event.GangStatus{}, sequences: make(map[string]uint64, len(values))}
 	for _, d := range values {
 		all.sequences[d.Subject] = d.Sequence
 		_, payload, err := d.Event()
@@ -52,7 +52,7 @@ type reporter struct {
 	replaced func(cause error)
 }
 
-func newReporter(b *bus.Bus, cluster string, epoch int64, before told, replaced func(error)) *reporter {
+func newReporter(b *bus.Bus, cluster string, epoch int64, before lastReported, replaced func(error)) *reporter {
 	r := &reporter{bus.NewValues(b, bus.StatusStream, epoch, sessionOf), cluster, epoch, replaced}
 	for subject, sequence := range before.sequences {
 		r.values.Known(subject, sequence)

@@ -19,15 +19,15 @@ func TestAForgedSession(t *testing.T) {
 	heard := time.Now().Add(20 * time.Hour).UnixNano()
 	for i, session := range []int64{math.MaxInt64, heard, time.Now().Add(48 * time.Hour).UnixNano()} {
 		id := workload.ID(fmt.Sprint("w", i))
-		told, err := event.New(string(id), "test", time.Now(), &event.GangStatus{Workload: id, Cluster: "c", Session: session})
+		envelope, err := event.New(string(id), "test", time.Now(), &event.GangStatus{Workload: id, Cluster: "c", Session: session})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Publish(t.Context(), event.StatusSubject("c", id), told); err != nil {
+		if err := b.Publish(t.Context(), event.StatusSubject("c", id), envelope); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if told, err := lastStatuses(t.Context(), b, "c"); err != nil || told.session != heard {
-		t.Errorf("the last session is %d, %v, want %d", told.session, err, heard)
+	if envelope, err := lastStatuses(t.Context(), b, "c"); err != nil || envelope.session != heard {
+		t.Errorf("the last session is %d, %v, want %d", envelope.session, err, heard)
 	}
 }

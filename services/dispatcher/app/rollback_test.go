@@ -45,7 +45,7 @@ func (w *world) bundle(id workload.ID, others ...string) event.GangCommand {
 // may read.
 func TestRefusedKindsAreTakenBack(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "taken-back", 1), newDesk(t)
+	w, d := newWorld(t, "taken-back", 1), newStep(t)
 	w.mayCreateUnseen("serviceaccounts")
 	const (
 		role    = `{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}}`

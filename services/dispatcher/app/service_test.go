@@ -30,15 +30,15 @@ type step struct {
 	bus       *bus.Bus
 	following *bus.Following
 	statuses  map[workload.ID]event.GangStatus
-	said      int
+	sent      int
 }
 
-func newDesk(t *testing.T) *step {
+func newStep(t *testing.T) *step {
 	t.Helper()
-	return newDeskAt(t, -1)
+	return newStepAt(t, -1)
 }
 
-func newDeskAt(t *testing.T, port int) *step {
+func newStepAt(t *testing.T, port int) *step {
 	t.Helper()
 	server, err := natsserver.Start(t.TempDir(), port)
 	if err != nil {
@@ -72,13 +72,13 @@ func (d *step) wipe() *step {
 		d.t.Fatal(err)
 	}
 	d.server.Stop()
-	return newDeskAt(d.t, port)
+	return newStepAt(d.t, port)
 }
 
 func (d *step) command(c event.GangCommand) {
 	d.t.Helper()
-	d.said++
-	envelope, err := event.New(fmt.Sprintf("%s-%d", c.Workload, d.said), "test", time.Now(), &c)
+	d.sent++
+	envelope, err := event.New(fmt.Sprintf("%s-%d", c.Workload, d.sent), "test", time.Now(), &c)
 	if err != nil {
 		d.t.Fatal(err)
 	}

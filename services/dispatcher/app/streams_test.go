@@ -14,7 +14,7 @@ import (
 // reported again, and nothing happens to the gang.
 func TestLostStreams(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "lost", 1), newDesk(t)
+	w, d := newWorld(t, "lost", 1), newStep(t)
 	w.run(d)
 	gang := w.gang("lost-gang", "lost", workers{1})
 	d.command(gang)
@@ -34,7 +34,7 @@ func TestLostStreams(t *testing.T) {
 // reported again, and a question is answered.
 func TestLostStatuses(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "purged", 1), newDesk(t)
+	w, d := newWorld(t, "purged", 1), newStep(t)
 	w.run(d)
 	gang := w.gang("purged-gang", "purged", workers{1})
 	d.command(gang)
@@ -69,7 +69,7 @@ func TestLostStatuses(t *testing.T) {
 // stream, does not harm the object of a later attempt.
 func TestStaleCommand(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "stale", 1), newDesk(t)
+	w, d := newWorld(t, "stale", 1), newStep(t)
 	stop := w.run(d)
 	gang := w.gang("stale-gang", "stale", workers{1})
 	second := gang

@@ -19,7 +19,7 @@ import (
 // says so; the gang's own pods stay.
 func TestPodsPastMuster(t *testing.T) {
 	t.Parallel()
-	w, d := newWorld(t, "past", 1), newDesk(t)
+	w, d := newWorld(t, "past", 1), newStep(t)
 	w.run(d)
 	gang := w.gang("past-gang", "past", workers{1})
 	d.command(gang)

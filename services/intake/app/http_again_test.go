@@ -22,11 +22,11 @@ import (
 func TestAStreamOverHTTPGoesOnWithoutRepeating(t *testing.T) {
 	t.Parallel()
 	d := newAPIWorld(t, nil)
-	var said httpapi.Submission
-	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &said)
+	var submitted httpapi.Submission
+	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &submitted)
 	publish := func(id string, phase workload.Phase) {
 		t.Helper()
-		record := *said.Record
+		record := *submitted.Record
 		record.Phase = phase
 		e, err := event.New(id, "test", time.Now(), &event.WorkloadChanged{Record: record})
 		if err == nil {
@@ -36,7 +36,7 @@ func TestAStreamOverHTTPGoesOnWithoutRepeating(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines := d.stream("/v1/workloads/" + string(said.Workload) + "/events")
+	lines := d.stream("/v1/workloads/" + string(submitted.Workload) + "/events")
 	var heard []string
 	until := func(phase workload.Phase) {
 		t.Helper()
@@ -90,9 +90,9 @@ func TestAStreamOverHTTPGoesOnWithoutRepeating(t *testing.T) {
 func TestPastEventsOverHTTP(t *testing.T) {
 	t.Parallel()
 	d := newAPIWorld(t, nil)
-	var said httpapi.Submission
-	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &said)
-	record := *said.Record
+	var submitted httpapi.Submission
+	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &submitted)
+	record := *submitted.Record
 	var stored []time.Time
 	for _, phase := range []workload.Phase{workload.Admitted, workload.Dispatched, workload.Running} {
 		record.Phase = phase
@@ -109,7 +109,7 @@ func TestPastEventsOverHTTP(t *testing.T) {
 		}
 		stored = append(stored, last.Stored)
 	}
-	ofWorkload, ofQueue := "/v1/workloads/"+string(said.Workload)+"/events", "/v1/queues/default/events"
+	ofWorkload, ofQueue := "/v1/workloads/"+string(submitted.Workload)+"/events", "/v1/queues/default/events"
 	second, before := "since="+stored[1].UTC().Format(time.RFC3339Nano), "since="+stored[0].Add(-time.Hour).UTC().Format(time.RFC3339)
 	for path, want := range map[string]string{
 		ofWorkload + "?follow=false&" + second: "dispatched running",

@@ -29,8 +29,8 @@ func TestAQueueForATenant(t *testing.T) {
 	var one query.Queue
 	d.ask("GET", "/v1/queues/default", "", http.StatusOK, &one)
 	for _, q := range append(listed.Queues, one) {
-		if said := fmt.Sprintf("%+v", q); q.Name != "default" || len(q.Namespaces) != 1 || strings.Contains(said, "hidden") || strings.Contains(said, "bob") {
-			t.Errorf("alice sees queue %s", said)
+		if text := fmt.Sprintf("%+v", q); q.Name != "default" || len(q.Namespaces) != 1 || strings.Contains(text, "hidden") || strings.Contains(text, "bob") {
+			t.Errorf("alice sees queue %s", text)
 		}
 	}
 }

@@ -185,20 +185,20 @@ func (d *apiWorld) ask(method, path, body string, want int, into any, headers ..
 func TestHTTPAPI(t *testing.T) {
 	t.Parallel()
 	d := newAPIWorld(t, nil)
-	var said, again httpapi.Submission
-	response := d.ask("POST", "/v1/queues/default/workloads?priority=5", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &said, httpapi.IdempotencyKey, "one")
-	if said.Record == nil || said.Record.Submitter != "http/alice" || said.Record.Priority != 5 || said.Source != "http/alice" || said.ID != "one" ||
-		response.Header.Get("Location") != "/v1/workloads/"+string(said.Workload) {
-		t.Errorf("submitted as %+v, at %q", said, response.Header.Get("Location"))
+	var submitted, again httpapi.Submission
+	response := d.ask("POST", "/v1/queues/default/workloads?priority=5", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &submitted, httpapi.IdempotencyKey, "one")
+	if submitted.Record == nil || submitted.Record.Submitter != "http/alice" || submitted.Record.Priority != 5 || submitted.Source != "http/alice" || submitted.ID != "one" ||
+		response.Header.Get("Location") != "/v1/workloads/"+string(submitted.Workload) {
+		t.Errorf("submitted as %+v, at %q", submitted, response.Header.Get("Location"))
 	}
 	d.ask("POST", "/v1/queues/default/workloads?priority=5", fmt.Sprintf(manifest, "glue"), http.StatusCreated, &again, httpapi.IdempotencyKey, "one")
-	if again.Workload != said.Workload {
-		t.Errorf("sent again it is workload %s, want %s", again.Workload, said.Workload)
+	if again.Workload != submitted.Workload {
+		t.Errorf("sent again it is workload %s, want %s", again.Workload, submitted.Workload)
 	}
-	path := "/v1/workloads/" + string(said.Workload)
+	path := "/v1/workloads/" + string(submitted.Workload)
 	var page httpapi.WorkloadsPage
 	d.ask("GET", "/v1/workloads?queue=default&phase=queued,running&limit=10", "", http.StatusOK, &page)
-	if len(page.Workloads) != 1 || page.Next != said.Workload {
+	if len(page.Workloads) != 1 || page.Next != submitted.Workload {
 		t.Errorf("listed %+v", page)
 	}
 	var description httpapi.Description
@@ -282,7 +282,7 @@ func TestHTTPAPIRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
-		says               string
+		want               string
 	}{
 		"no manifest":            {"POST", "/v1/queues/default/workloads", "", 422, "the body is empty"},
 		"a bad manifest":         {"POST", "/v1/queues/default/workloads", "kind: RayCluster", 422, "apiVersion"},
@@ -310,8 +310,8 @@ func TestHTTPAPIRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var problem httpapi.Problem
 			d.ask(c.method, c.path, c.body, c.status, &problem)
-			if !strings.Contains(problem.Error, c.says) {
-				t.Errorf("it says %q, want %q", problem.Error, c.says)
+			if !strings.Contains(problem.Error, c.want) {
+				t.Errorf("it says %q, want %q", problem.Error, c.want)
 			}
 		})
 	}
@@ -366,10 +366,10 @@ func TestHTTPAPIAcceptsClientCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.client = client(pair)
-	var said httpapi.Submission
-	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "hers"), http.StatusCreated, &said)
-	if said.Record == nil || said.Record.Submitter != "http/carol" {
-		t.Errorf("submitted as %+v", said)
+	var submitted httpapi.Submission
+	d.ask("POST", "/v1/queues/default/workloads", fmt.Sprintf(manifest, "hers"), http.StatusCreated, &submitted)
+	if submitted.Record == nil || submitted.Record.Submitter != "http/carol" {
+		t.Errorf("submitted as %+v", submitted)
 	}
 	other := newAuthority(t)
 	stranger, err := tls.X509KeyPair(other.issue(t, "carol"))
@@ -437,7 +437,7 @@ func TestHTTPSettings(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("- {name: 'a/b', sha256: abc}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for says, c := range map[string]app.HTTPConfig{
+	for want, c := range map[string]app.HTTPConfig{
 		"http-address: is missing":             {TokensFile: tokens},
 		"no caller can authenticate":           {Address: "127.0.0.1:0"},
 		"want host:port":                       {Address: "here", TokensFile: tokens},
@@ -452,8 +452,8 @@ func TestHTTPSettings(t *testing.T) {
 		"http-tokens: /nowhere/at/all":         {Address: "127.0.0.1:0", TokensFile: "/nowhere/at/all"},
 	} {
 		config := app.Config{NATS: bus.Settings{URL: "nats://127.0.0.1:1"}, HTTP: c}
-		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%+v: %v, want %q", c, err, says)
+		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestRejections(t *testing.T) {
 		name string
 		gang workload.Workload
 		kind workload.ReasonKind
-		says string
+		want string
 	}{
 		{"unknown queue", unknown, workload.ReasonQueue, `queue "nowhere" does not exist or does not admit this submitter`},
 		{"foreign namespace", foreign, workload.ReasonQueue, `use one of: team, shared`},
@@ -93,7 +93,7 @@ func TestRejections(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w.submit(c.gang)
 			got := await(w, c.name, func(e *event.WorkloadRejected) bool {
-				return e.Workload == c.gang.ID && strings.Contains(e.Reason.Message, c.says)
+				return e.Workload == c.gang.ID && strings.Contains(e.Reason.Message, c.want)
 			})
 			if got.Reason.Kind != c.kind {
 				t.Errorf("%s: rejected as %s, want %s", c.name, got.Reason.Kind, c.kind)

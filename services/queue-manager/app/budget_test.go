@@ -49,9 +49,9 @@ func TestABudgetHoldsAQueue(t *testing.T) {
 	running := w.runGang(first)
 	w.apply(budgetOf(5, quota.BudgetWarns))
 	w.budget("the budget is used up, and warns", func(q query.Queue) bool { return q.Budgets[0].UsedUp() && !q.Budgets[0].Holds })
-	said := await(w, "an event says so", func(e *event.BudgetUsedUp) bool { return e.Budget == "gpus" })
-	if said.Queue != "q" || said.Action != quota.BudgetWarns || said.Used < 5 {
-		t.Errorf("the event says %+v", said)
+	usedUp := await(w, "an event says so", func(e *event.BudgetUsedUp) bool { return e.Budget == "gpus" })
+	if usedUp.Queue != "q" || usedUp.Action != quota.BudgetWarns || usedUp.Used < 5 {
+		t.Errorf("the event says %+v", usedUp)
 	}
 	second := w.runGang(gangOf("second", "q", 1))
 

@@ -130,7 +130,7 @@ func TestATenantHearsOfHisOwn(t *testing.T) {
 				}
 				after += len(change.Workloads)
 			}
-			if told := after > 0; told != (c.who == "") {
+			if shown := after > 0; shown != (c.who == "") {
 				t.Errorf("%q hears of %d workloads: %+v", c.who, after, answer.Changes)
 			}
 		})

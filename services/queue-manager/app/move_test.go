@@ -35,11 +35,11 @@ func TestAMovedWorkloadStaysMoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := false
+	found := false
 	for _, e := range history.Entries {
-		told = told || e.Reason != nil && strings.Contains(e.Reason.Message, `ann@ops moved it from queue "from" to queue "to": Friday`)
+		found = found || e.Reason != nil && strings.Contains(e.Reason.Message, `ann@ops moved it from queue "from" to queue "to": Friday`)
 	}
-	if !told {
+	if !found {
 		t.Errorf("the history does not say who moved it: %+v", history.Entries)
 	}
 }

@@ -183,8 +183,8 @@ func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	w.config.DatabaseURL = older
 	w.start()
 	w.command(lost, event.Absent, 1)
-	if told := w.rejected(lost); told.Reason.Kind != workload.ReasonRestored {
-		t.Errorf("the submitter gets %+v", told.Reason)
+	if rejected := w.rejected(lost); rejected.Reason.Kind != workload.ReasonRestored {
+		t.Errorf("the submitter gets %+v", rejected.Reason)
 	}
 	dead, err := w.bus.DeadLetters(w.ctx)
 	if err != nil || len(dead) != 1 || !strings.Contains(dead[0].Reason, "submit it again") || !strings.Contains(dead[0].Reason, "lost") {
@@ -303,8 +303,8 @@ func TestWhatWasNotAnsweredIsTakenInAgain(t *testing.T) {
 	given := w.submit(gangOf("given", "default", 1))
 	w.waits(given, workload.ReasonFit)
 	refused := w.submit(gangOf("refused", "default", 1))
-	if told := w.rejected(refused); told.Reason.Kind != workload.ReasonFull {
-		t.Fatalf("one too many is refused because of %+v", told.Reason)
+	if rejected := w.rejected(refused); rejected.Reason.Kind != workload.ReasonFull {
+		t.Fatalf("one too many is refused because of %+v", rejected.Reason)
 	}
 	w.cancel("default", given)
 	w.phase(given, workload.Cancelled)

@@ -112,12 +112,12 @@ func (w *world) handedOut(queue string) int {
 // another; the order in which they are told is that in which they were committed.
 func (w *world) queuedBefore(queue, other string, others int) (before int) {
 	w.t.Helper()
-	told, err := w.bus.Replay(w.ctx, bus.EventsStream, "muster.events.*.*")
+	events, err := w.bus.Replay(w.ctx, bus.EventsStream, "muster.events.*.*")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for seen := map[workload.ID]bool{}; others > 0; {
-		d := <-told.C
+		d := <-events.C
 		_, payload, err := d.Event()
 		if err != nil {
 			w.t.Fatal(err)
@@ -250,14 +250,14 @@ func TestAFullDiskOfPostgresLosesNothing(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	told := map[workload.ID]bool{}
+	events := map[workload.ID]bool{}
 	for _, changed := range bustest.Heard[*event.WorkloadChanged](w.heard) {
-		told[changed.ID] = true
+		events[changed.ID] = true
 	}
-	if len(told) == len(ids) {
+	if len(events) == len(ids) {
 		t.Fatal("all are queued on a disk that is full")
 	}
-	for id := range told {
+	for id := range events {
 		answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{ID: id})
 		if err != nil || len(answer.Workloads) != 1 {
 			t.Errorf("workload %s was told to be queued and is not stored: %v", id, err)

@@ -168,7 +168,7 @@ func TestChangedRecordsAreFound(t *testing.T) {
 	for _, change := range []struct {
 		name       string
 		make, undo func()
-		says       string
+		want       string
 	}{
 		{
 			"a reason", func() { rewrite("outcome", "cancelled on request", "cancelled by a stranger") },
@@ -194,8 +194,8 @@ func TestChangedRecordsAreFound(t *testing.T) {
 		t.Run(change.name, func(t *testing.T) {
 			change.make()
 			report := w.replay()
-			if report.Difference == nil || !strings.Contains(report.Difference.What, change.says) {
-				t.Errorf("%s: found %+v, want %q", change.name, report.Difference, change.says)
+			if report.Difference == nil || !strings.Contains(report.Difference.What, change.want) {
+				t.Errorf("%s: found %+v, want %q", change.name, report.Difference, change.want)
 			}
 			change.undo()
 			if report := w.replay(); report.Difference != nil {

@@ -23,12 +23,12 @@ func machine(name string) capacity.Node {
 
 // drain returns the observations of everything that has changed.
 func drain(p *Cache) []event.Payload {
-	var told []event.Payload
+	var payloads []event.Payload
 	for _, key := range p.Drain(math.MaxInt) {
 		payload, _ := p.Observation(key, event.Version{})
-		told = append(told, payload)
+		payloads = append(payloads, payload)
 	}
-	return told
+	return payloads
 }
 
 func observed(node capacity.Node, unmanaged resource.List) *event.NodeObserved {

@@ -138,7 +138,7 @@ func (p *Cache) pods(gang workload.ID) ([]event.GangPod, []event.PodChain) {
 	own, others := p.split(p.gangs[gang])
 	p.setExcess(gang, others)
 	var seen chains
-	told := map[string]bool{}
+	shown := map[string]bool{}
 	pods := make([]event.GangPod, 0, len(own))
 	for _, name := range own {
 		member := p.members[name]
@@ -146,10 +146,10 @@ func (p *Cache) pods(gang workload.ID) ([]event.GangPod, []event.PodChain) {
 		if member.UID != "" {
 			pod.Chain = seen.add(p.chain(name.Namespace, member))
 		}
-		if pod.Waits != "" && (told[pod.Waits] || len(told) == waitsMost) {
+		if pod.Waits != "" && (shown[pod.Waits] || len(shown) == waitsMost) {
 			pod.Waits = ""
 		} else if pod.Waits != "" {
-			told[pod.Waits] = true
+			shown[pod.Waits] = true
 		}
 		pods = append(pods, pod)
 	}

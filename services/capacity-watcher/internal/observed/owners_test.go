@@ -89,9 +89,9 @@ func TestForgedPodsDoNotCrowdOut(t *testing.T) {
 	if err != nil || len(data) > 8<<20 {
 		t.Fatalf("the message has %d bytes, %v", len(data), err)
 	}
-	told, own := payload.(*event.GangObserved), 0
-	for _, pod := range told.Pods {
-		if told.Chains[pod.Chain-1].Namespace == "own" {
+	observed, own := payload.(*event.GangObserved), 0
+	for _, pod := range observed.Pods {
+		if observed.Chains[pod.Chain-1].Namespace == "own" {
 			own++
 		}
 	}
@@ -99,7 +99,7 @@ func TestForgedPodsDoNotCrowdOut(t *testing.T) {
 		t.Errorf("the message has %d of the gang's own 3 pods", own)
 	}
 	nodes, _ := p.Observation(Key{Node: "node"}, event.Version{})
-	if got, want := nodes.(*event.NodeObserved).Node.Unmanaged["cpu"], int64(forged+3-len(told.Pods)); got != want || want == 0 {
+	if got, want := nodes.(*event.NodeObserved).Node.Unmanaged["cpu"], int64(forged+3-len(observed.Pods)); got != want || want == 0 {
 		t.Errorf("%d CPUs count on the node, want the %d outside of the message", got, want)
 	}
 	for i := range forged {

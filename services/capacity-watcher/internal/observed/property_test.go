@@ -27,7 +27,7 @@ func TestAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := model{map[string]capacity.Node{}, map[Pod]Unmanaged{}, map[Pod]Member{}}
 		p, reader := New("c"), map[Key]event.Payload{}
-		tell := func(limit int) {
+		publish := func(limit int) {
 			for _, key := range p.Drain(limit) {
 				if payload, gone := p.Observation(key, event.Version{}); gone {
 					delete(reader, key)
@@ -39,10 +39,10 @@ func TestAnyHistory(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			now.step(t, p)
 			if rapid.Bool().Draw(t, "tell") {
-				tell(rapid.IntRange(1, 3).Draw(t, "limit"))
+				publish(rapid.IntRange(1, 3).Draw(t, "limit"))
 			}
 		}
-		tell(1000)
+		publish(1000)
 		if diff := cmp.Diff(now.fromScratch(), reader); diff != "" {
 			t.Fatalf("reader differs from a cache built from scratch (-want +got):\n%s", diff)
 		}
@@ -112,10 +112,10 @@ func (m *model) fromScratch() map[Key]event.Payload {
 	for _, node := range m.nodes {
 		p.SetNode(node)
 	}
-	told := map[Key]event.Payload{}
+	published := map[Key]event.Payload{}
 	p.MarkAllChanged()
 	for _, key := range p.Drain(1000) {
-		told[key], _ = p.Observation(key, event.Version{})
+		published[key], _ = p.Observation(key, event.Version{})
 	}
-	return told
+	return published
 }

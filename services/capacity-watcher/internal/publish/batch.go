@@ -74,7 +74,7 @@ func (p *Publisher) nextBatch() (messages []message, delayed int, err error) {
 		if wait := p.pace.early(key, pods, now); wait > 0 {
 			delayed++
 			p.cache.MarkChanged(key)
-			p.Later(wait, p.wakeUp)
+			p.Later(wait, p.notify)
 			continue
 		}
 		p.pace.published(key, pods, now)

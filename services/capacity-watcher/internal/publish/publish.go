@@ -41,9 +41,9 @@ const (
 // Publisher publishes a cluster's observed state. It implements watch.Target.
 type Publisher struct {
 	Options
-	source string
-	wake   chan struct{}
-	due    bool // whether a list of everything is due
+	source   string
+	notified chan struct{}
+	due      bool // whether a list of everything is due
 	// namespaces: a list that names all namespaces has been due.
 	namespaces bool
 	// kinds are those that the list was due for last.
@@ -72,7 +72,7 @@ func New(o Options, before History) *Publisher {
 		o.LookEvery = lookEvery
 	}
 	p := &Publisher{
-		Options: o, answers: map[observed.Key]string{}, source: "capacity-watcher/" + o.Cluster, wake: make(chan struct{}, 1), due: true,
+		Options: o, answers: map[observed.Key]string{}, source: "capacity-watcher/" + o.Cluster, notified: make(chan struct{}, 1), due: true,
 		cache: observed.New(o.Cluster), values: bus.NewValues(o.Bus, bus.CapacityStream, o.Epoch, sessionOf),
 		version: event.Version{Session: o.Epoch}, pace: pace{},
 	}
@@ -93,7 +93,7 @@ func (p *Publisher) Apply(change func(*observed.Cache)) {
 	changed := p.complete && (p.cache.Changed() > 0 || !p.cache.SameKinds(p.kinds))
 	p.mu.Unlock()
 	if changed {
-		p.wakeUp()
+		p.notify()
 	}
 }
 
@@ -102,12 +102,12 @@ func (p *Publisher) Complete() {
 	p.mu.Lock()
 	p.complete = true
 	p.mu.Unlock()
-	p.wakeUp()
+	p.notify()
 }
 
-func (p *Publisher) wakeUp() {
+func (p *Publisher) notify() {
 	select {
-	case p.wake <- struct{}{}:
+	case p.notified <- struct{}{}:
 	default: // already awake
 	}
 }
@@ -126,7 +126,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.wake:
+		case <-p.notified:
 		case <-resync.C:
 			p.ScheduleList()
 		case <-reconnected:
@@ -145,7 +145,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			p.Metrics.failures.Inc()
 			p.Logger.Warn("cannot publish observations; retrying", zap.Error(err), zap.Duration("after", retryAfter))
-			p.Later(retryAfter, p.wakeUp)
+			p.Later(retryAfter, p.notify)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestIncompleteCache(t *testing.T) {
 	t.Parallel()
 	b := connect(t)
 	p, synced := publisher(t, b, publish.History{}, 7)
-	p.Apply(func(picture *observed.Cache) { picture.SetNode(machine("n2")); picture.SetNode(machine("n1")) })
+	p.Apply(func(cache *observed.Cache) { cache.SetNode(machine("n2")); cache.SetNode(machine("n1")) })
 	if got := values(t, b); len(got) != 0 {
 		t.Errorf("published before the cache was complete: %v", got)
 	}
@@ -282,7 +282,7 @@ func TestLargeGangs(t *testing.T) {
 		set("pod-"+time.Duration(i).String(), "Running")
 	}
 	last := "pod-" + time.Duration(changes-1).String()
-	for told := 0; ; {
+	for published := 0; ; {
 		d := <-following.C
 		_, payload, err := d.Event()
 		if err != nil {
@@ -292,13 +292,13 @@ func TestLargeGangs(t *testing.T) {
 		if !ok {
 			continue
 		}
-		told++
+		published++
 		for _, pod := range gang.Pods {
 			if pod.Name != last || pod.Phase != "Running" {
 				continue
 			}
-			if most := 2 + int(time.Since(began)/(pods*200*time.Microsecond)); told > most { // the first and earlier ones
-				t.Errorf("%d changes made %d messages, want at most %d", changes, told, most)
+			if most := 2 + int(time.Since(began)/(pods*200*time.Microsecond)); published > most { // the first and earlier ones
+				t.Errorf("%d changes made %d messages, want at most %d", changes, published, most)
 			}
 			return
 		}

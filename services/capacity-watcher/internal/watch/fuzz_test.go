@@ -58,8 +58,8 @@ func FuzzSeen(f *testing.F) {
 			}
 		}
 		for _, key := range p.Drain(100) {
-			told, _ := p.Observation(key, event.Version{Session: 1, Seq: 1})
-			encoded, err := event.Marshal("1", "test", time.Unix(1, 0), "", told)
+			observation, _ := p.Observation(key, event.Version{Session: 1, Seq: 1})
+			encoded, err := event.Marshal("1", "test", time.Unix(1, 0), "", observation)
 			if err != nil {
 				t.Fatalf("the observation cannot be encoded: %v", err)
 			}

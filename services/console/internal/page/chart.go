@@ -20,7 +20,7 @@ const (
 
 // Chart is a few lines over time.
 type Chart struct {
-	Title, Says   string
+	Title, Label  string
 	Top, From, To string // labels of the axes
 	Lines         []ChartLine
 	Width, Height int
@@ -51,7 +51,7 @@ func draw(title string, from, to time.Time, show func(float64) string, all ...se
 		Title: title, Top: show(top), From: from.UTC().Format("01-02 15:04"), To: to.UTC().Format("01-02 15:04 UTC"),
 		Width: chartWidth, Height: chartHeight,
 	}
-	var says []string
+	var parts []string
 	for i, s := range all {
 		line := ChartLine{Name: s.name, Number: i}
 		var points strings.Builder
@@ -64,9 +64,9 @@ func draw(title string, from, to time.Time, show func(float64) string, all ...se
 		}
 		line.Points = strings.TrimSpace(points.String())
 		c.Lines = append(c.Lines, line)
-		says = append(says, fmt.Sprintf("%s: now %s, at most %s", s.name, line.Last, show(most)))
+		parts = append(parts, fmt.Sprintf("%s: now %s, at most %s", s.name, line.Last, show(most)))
 	}
-	c.Says = title + ". " + strings.Join(says, "; ") + "."
+	c.Label = title + ". " + strings.Join(parts, "; ") + "."
 	return c
 }
 

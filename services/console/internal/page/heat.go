@@ -119,8 +119,8 @@ func (c Cell) Text() string {
 	return fmt.Sprintf("%s%d/%d", mark, c.Used, c.Total)
 }
 
-// Says is the cell in words.
-func (c Cell) Says() string {
+// Label is the cell in words.
+func (c Cell) Label() string {
 	text := fmt.Sprintf("%s: %d of %d accelerators used", c.Name, c.Used, c.Total)
 	if c.Nodes > 1 {
 		text += fmt.Sprintf(", %d nodes", c.Nodes)

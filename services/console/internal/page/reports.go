@@ -128,7 +128,7 @@ type DecisionRow struct {
 
 // DecisionStep is what became of a workload.
 type DecisionStep struct {
-	Link, ID, Says, PhaseClass string
+	Link, ID, Text, PhaseClass string
 	Here                       bool
 }
 
@@ -143,12 +143,12 @@ func MakeDecisions(answer query.DecisionsAnswer, of workload.ID) Decisions {
 		about := of == ""
 		for _, s := range d.Steps {
 			step := DecisionStep{Link: WorkloadLink(s.Workload), ID: string(s.Workload), PhaseClass: string(s.Phase), Here: s.Workload == of}
-			step.Says = fmt.Sprintf("%s, attempt %d", s.Phase, s.Attempt)
+			step.Text = fmt.Sprintf("%s, attempt %d", s.Phase, s.Attempt)
 			if s.Cluster != "" {
-				step.Says += ", cluster " + s.Cluster
+				step.Text += ", cluster " + s.Cluster
 			}
 			if s.Reason != nil {
-				step.Says += ": " + output.Short(output.Reason(s.Reason), longestReason)
+				step.Text += ": " + output.Short(output.Reason(s.Reason), longestReason)
 			}
 			about = about || step.Here
 			row.Steps = append(row.Steps, step)

@@ -29,10 +29,10 @@ func targets() []target {
 	}
 	all = append(all,
 		target{path: "/queues/{queue}/hold", queue: true, change: change{
-			name: "hold", label: "Hold", says: "Admit nothing of the queue until it is resumed. Those who wait see the reason.", operators: true, inputs: []page.Input{why()},
+			name: "hold", label: "Hold", effect: "Admit nothing of the queue until it is resumed. Those who wait see the reason.", operators: true, inputs: []page.Input{why()},
 		}},
 		target{path: "/queues/{queue}/resume", queue: true, change: change{
-			name: "resume", label: "Resume", says: "Admit workloads of the queue again.", operators: true,
+			name: "resume", label: "Resume", effect: "Admit workloads of the queue again.", operators: true,
 		}})
 	for _, c := range clusterChanges() {
 		all = append(all, target{path: "/clusters/{cluster}/" + c.name, cluster: true, change: c})
@@ -96,7 +96,7 @@ func (s *Server) confirm(of target) handler {
 		if err != nil {
 			return err
 		}
-		return s.writeForm(w, r, c, of, http.StatusOK, page.Confirm{Back: of.page(r), What: of.change.says}, title)
+		return s.writeForm(w, r, c, of, http.StatusOK, page.Confirm{Back: of.page(r), What: of.change.effect}, title)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *Server) act(of target) handler {
 			if missing != nil {
 				return err
 			}
-			return s.writeForm(w, r, c, of, status, page.Confirm{Back: of.page(r), What: of.change.says, Problem: text}, title)
+			return s.writeForm(w, r, c, of, status, page.Confirm{Back: of.page(r), What: of.change.effect, Problem: text}, title)
 		}
 		http.Redirect(w, r, withAsked(of.page(r), of.change.name), http.StatusSeeOther)
 		return nil

@@ -17,8 +17,8 @@ import (
 // the request to the HTTP API, which judges it.
 type change struct {
 	name, label string
-	// says is what happens, for the confirmation.
-	says string
+	// effect is what happens, for the confirmation.
+	effect string
 	// operators: the HTTP API takes it from operators alone.
 	operators bool
 	inputs    []page.Input
@@ -39,28 +39,28 @@ func waits(r *workload.Record) bool {
 func workloadChanges() []change {
 	return []change{
 		{
-			name: "cancel", label: "Cancel", says: "End the workload for good. What of it runs is deleted.", inputs: []page.Input{why()},
+			name: "cancel", label: "Cancel", effect: "End the workload for good. What of it runs is deleted.", inputs: []page.Input{why()},
 			ofWorkload: func(r *workload.Record) bool { return !r.Phase.Final() && !r.CancelRequested },
 			askOf: func(ctx context.Context, api *overhttp.Client, id workload.ID, form url.Values) error {
 				return api.Cancel(ctx, id, form.Get("why"))
 			},
 		},
 		{
-			name: "hold", label: "Hold", says: "Keep the workload from admission until it is resumed. It keeps its place in the queue, and others pass it.", inputs: []page.Input{why()},
+			name: "hold", label: "Hold", effect: "Keep the workload from admission until it is resumed. It keeps its place in the queue, and others pass it.", inputs: []page.Input{why()},
 			ofWorkload: func(r *workload.Record) bool { return waits(r) && r.Hold == nil },
 			askOf: func(ctx context.Context, api *overhttp.Client, id workload.ID, form url.Values) error {
 				return api.HoldWorkload(ctx, id, false, form.Get("why"))
 			},
 		},
 		{
-			name: "resume", label: "Resume", says: "Let the held workload be admitted again.", inputs: []page.Input{why()},
+			name: "resume", label: "Resume", effect: "Let the held workload be admitted again.", inputs: []page.Input{why()},
 			ofWorkload: func(r *workload.Record) bool { return r.Hold != nil },
 			askOf: func(ctx context.Context, api *overhttp.Client, id workload.ID, form url.Values) error {
 				return api.HoldWorkload(ctx, id, true, form.Get("why"))
 			},
 		},
 		{
-			name: "move", label: "Move", says: "Have the waiting workload wait in another queue.",
+			name: "move", label: "Move", effect: "Have the waiting workload wait in another queue.",
 			inputs:     []page.Input{{Name: "queue", Label: "To the queue", Longest: 253, Required: true}, why()},
 			ofWorkload: func(r *workload.Record) bool { return r.Phase == workload.Queued },
 			askOf: func(ctx context.Context, api *overhttp.Client, id workload.ID, form url.Values) error {
@@ -68,7 +68,7 @@ func workloadChanges() []change {
 			},
 		},
 		{
-			name: "requeue", label: "Requeue", says: "Take the workload down, and have it wait again at its place by submission. What it has not saved is lost.", inputs: []page.Input{why()},
+			name: "requeue", label: "Requeue", effect: "Take the workload down, and have it wait again at its place by submission. What it has not saved is lost.", inputs: []page.Input{why()},
 			ofWorkload: func(r *workload.Record) bool {
 				return slices.Contains([]workload.Phase{workload.Admitted, workload.Dispatched, workload.Running}, r.Phase)
 			},
@@ -77,7 +77,7 @@ func workloadChanges() []change {
 			},
 		},
 		{
-			name: "priority", label: "Set priority", says: "Set the priority of the workload. A higher number comes first, and may have others evicted.", operators: true,
+			name: "priority", label: "Set priority", effect: "Set the priority of the workload. A higher number comes first, and may have others evicted.", operators: true,
 			inputs:     []page.Input{{Name: "value", Label: "Priority", Longest: 11, Number: true, Required: true}, why()},
 			ofWorkload: func(r *workload.Record) bool { return !r.Phase.Final() },
 			askOf: func(ctx context.Context, api *overhttp.Client, id workload.ID, form url.Values) error {
@@ -121,9 +121,9 @@ func (s *Server) queueActions(c *caller, q query.Queue, namespace string) []page
 // clusterChanges are what may be asked of a cluster.
 func clusterChanges() []change {
 	return []change{
-		{name: "cordon", label: "Cordon", says: "Admit nothing in the cluster until it is uncordoned. What runs there goes on, and those who wait see the reason.", operators: true, inputs: []page.Input{why()}},
-		{name: "drain", label: "Drain", says: "Admit nothing in the cluster, and evict its workloads, which start again in others. What they have not saved is lost.", operators: true, inputs: []page.Input{why()}},
-		{name: "uncordon", label: "Uncordon", says: "Admit workloads in the cluster again.", operators: true},
+		{name: "cordon", label: "Cordon", effect: "Admit nothing in the cluster until it is uncordoned. What runs there goes on, and those who wait see the reason.", operators: true, inputs: []page.Input{why()}},
+		{name: "drain", label: "Drain", effect: "Admit nothing in the cluster, and evict its workloads, which start again in others. What they have not saved is lost.", operators: true, inputs: []page.Input{why()}},
+		{name: "uncordon", label: "Uncordon", effect: "Admit workloads in the cluster again.", operators: true},
 	}
 }
 

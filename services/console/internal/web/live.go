@@ -139,12 +139,12 @@ func (s *Server) live(v view) handler {
 
 // notLive is the event of an error, and whether the page has no more updates.
 func (s *Server) notLive(r *http.Request, err error) (text string, ends bool) {
-	status, says := s.failed(r, err)
+	status, message := s.failed(r, err)
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest:
-		return event("gone", says), true
+		return event("gone", message), true
 	}
-	return event("stale", says), false
+	return event("stale", message), false
 }
 
 // event is one server-sent event.

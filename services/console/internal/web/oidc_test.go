@@ -96,9 +96,9 @@ func TestLoginAtAProvider(t *testing.T) {
 func TestLoginsThatAreNotOfTheProvider(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(url.Values)
-		status int
-		says   string
+		change  func(url.Values)
+		status  int
+		message string
 	}{
 		"another state": {func(v url.Values) { v.Set("state", "mine") }, http.StatusBadRequest, "not of this browser"},
 		"another code":  {func(v url.Values) { v.Set("code", "mine") }, http.StatusBadGateway, "no valid token"},
@@ -116,7 +116,7 @@ func TestLoginsThatAreNotOfTheProvider(t *testing.T) {
 			values := parsed.Query()
 			c.change(values)
 			status, header, content := b.get(CallbackPath + "?" + values.Encode())
-			if status != c.status || !strings.Contains(content, c.says) || strings.Contains(strings.Join(header.Values("Set-Cookie"), ";"), "SameSite=Strict") {
+			if status != c.status || !strings.Contains(content, c.message) || strings.Contains(strings.Join(header.Values("Set-Cookie"), ";"), "SameSite=Strict") {
 				t.Errorf("status %d, %v: %s", status, header.Values("Set-Cookie"), content)
 			}
 		})

@@ -26,7 +26,7 @@ func paths() []string {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, newAPI(20, 3), "olga", true)
-	says := map[string][]string{
+	texts := map[string][]string{
 		"/": {"cluster east is silent", "gpu-00001", "research"}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
 		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel", "/manifest", "Earlier estimates of its start", "and its end is unknown"},
 		"/workloads/" + string(theID) + "/manifest": {"kind: RayJob", "python &lt;b&gt;train.py --token (masked)", "Secrets that are masked: 1."},
@@ -42,7 +42,7 @@ func TestPages(t *testing.T) {
 			if status != http.StatusOK {
 				t.Fatalf("status %d: %s", status, content)
 			}
-			for _, text := range says[path] {
+			for _, text := range texts[path] {
 				if !strings.Contains(content, text) {
 					t.Errorf("the page lacks %q", text)
 				}

@@ -92,7 +92,7 @@ func (w *Watch) prepare(informer cache.SharedIndexInformer, changed func(workloa
 	if err := informer.SetTransform(trim); err != nil {
 		return err
 	}
-	tell := func(object any) {
+	enqueue := func(object any) {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
@@ -110,14 +110,14 @@ func (w *Watch) prepare(informer cache.SharedIndexInformer, changed func(workloa
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: tell, DeleteFunc: tell,
+		AddFunc: enqueue, DeleteFunc: enqueue,
 		UpdateFunc: func(old, object any) {
 			if before, ok := old.(metav1.Object); ok && w.isOurs(before) {
 				if after, ok := object.(metav1.Object); ok && after.GetLabels()[kube.WorkloadLabel] != before.GetLabels()[kube.WorkloadLabel] {
-					tell(old)
+					enqueue(old)
 				}
 			}
-			tell(object)
+			enqueue(object)
 		},
 	})
 	return err

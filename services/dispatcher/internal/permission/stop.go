@@ -34,7 +34,7 @@ type seen struct {
 	until  time.Time
 	at     time.Duration
 	stored bool
-	told   bool // that it has ended by the wall clock
+	logged bool // that it has ended by the wall clock
 }
 
 // read reads what is stored.
@@ -100,8 +100,8 @@ func (k *Keeper) over(stored Record, before time.Duration) (is bool) {
 	case k.seen.stored || wall.Before(stored.Until):
 		return false
 	}
-	if !k.seen.told {
-		k.seen.told = true
+	if !k.seen.logged {
+		k.seen.logged = true
 		k.byWall++
 	}
 	return true

@@ -64,7 +64,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("the last status was published %d times, want once", got)
 	}
 	tracked := p.workloads.get("w")
-	if _, told := tracked.last(); told || tracked.wanted() != &forgotten {
+	if _, reported := tracked.last(); reported || tracked.wanted() != &forgotten {
 		t.Errorf("kept are %+v, want the command alone", tracked)
 	}
 	p.Command(&command)

@@ -37,7 +37,7 @@ func TestIDTokens(t *testing.T) {
 		return provider.Sign(claims)
 	}
 	good := provider.Sign(provider.Claims())
-	for name, c := range map[string]struct{ claim, token, want, says string }{
+	for name, c := range map[string]struct{ claim, token, want, message string }{
 		"a user":              {"sub", good, "oidc.ann", ""},
 		"an address":          {"email", address(true), "oidc.ann@example.org", ""},
 		"an unverified one":   {"email", address(false), "", "is not verified"},
@@ -59,8 +59,8 @@ func TestIDTokens(t *testing.T) {
 			t.Parallel()
 			o := NewOIDC(OIDCOptions{Issuer: provider.URL, ClientID: oidctest.ClientID, Claim: c.claim, Prefix: "oidc.", Known: known, Logger: zap.NewNop()})
 			got, until, err := o.Identify(bearer(c.token))
-			if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%q, %v; want %q and an error with %q", got, err, c.want, c.says)
+			if got != c.want || (err == nil) != (c.message == "") || err != nil && !strings.Contains(err.Error(), c.message) {
+				t.Errorf("%q, %v; want %q and an error with %q", got, err, c.want, c.message)
 			}
 			if err == nil && (time.Until(until) < 59*time.Minute || time.Until(until) > time.Hour) {
 				t.Errorf("valid until %v, want the end of the token", until)
@@ -79,13 +79,13 @@ func TestProviderAway(t *testing.T) {
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, http.StatusOK, map[string]any{"issuer": server.URL, "authorization_endpoint": server.URL, "token_endpoint": server.URL, "jwks_uri": server.URL + "/keys"})
 	})
-	for issuer, says := range map[string]string{"http://127.0.0.1:1": "does not answer", server.URL: "does not give its keys"} {
+	for issuer, message := range map[string]string{"http://127.0.0.1:1": "does not answer", server.URL: "does not give its keys"} {
 		o := NewOIDC(OIDCOptions{Issuer: issuer, ClientID: oidctest.ClientID, Claim: "sub", Prefix: "oidc.", Logger: zap.NewNop()})
 		s := &Server{Options: Options{Identify: o.Identify, Logger: zap.NewNop()}}
 		for range 2 { // the second time in the pause
 			r, w := bearer(provider.Sign(provider.Claims())), httptest.NewRecorder()
 			s.authenticated(func(http.ResponseWriter, *http.Request, string) error { return nil })(w, r)
-			refused(t, w.Result(), w.Body.String(), http.StatusServiceUnavailable, issuer, says)
+			refused(t, w.Result(), w.Body.String(), http.StatusServiceUnavailable, issuer, message)
 		}
 	}
 }

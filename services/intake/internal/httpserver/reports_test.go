@@ -23,7 +23,7 @@ func TestWhatIfOverHTTP(t *testing.T) {
 	for name, c := range map[string]struct {
 		caller, body string
 		status       int
-		says         string
+		message      string
 		want         []query.WhatIfRequest
 	}{
 		"an operator": {"olga", nodes, http.StatusOK, `"version":7`, []query.WhatIfRequest{{
@@ -46,8 +46,8 @@ func TestWhatIfOverHTTP(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, DefaultLimits())
 			answer, body := w.ask(t, c.caller, http.MethodPost, "/v1/whatif", c.body)
-			if answer.StatusCode != c.status || !strings.Contains(body, c.says) {
-				t.Errorf("status %d: %s; want %d and %q", answer.StatusCode, body, c.status, c.says)
+			if answer.StatusCode != c.status || !strings.Contains(body, c.message) {
+				t.Errorf("status %d: %s; want %d and %q", answer.StatusCode, body, c.status, c.message)
 			}
 			if diff := cmp.Diff(c.want, w.tried); diff != "" {
 				t.Error(diff)

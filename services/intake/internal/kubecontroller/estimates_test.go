@@ -50,19 +50,19 @@ func TestAnEstimateCostsFewWrites(t *testing.T) {
 			at := time.Now().Add(10 * time.Hour)
 			return map[workload.ID]*workload.Estimate{w.controller.ID("one"): {P50: at, P90: at}}, nil
 		}
-		var said []string
+		var shown []string
 		w.run(t, func() {
 			k := w.add("one", "", nil)
 			time.Sleep(100 * time.Millisecond)
 			w.becomes("one", workload.Queued, &workload.Reason{Kind: workload.ReasonFit, Message: "full"})
 			time.Sleep(10 * time.Minute)
-			said = append(said, w.Object(k).GetAnnotations()[kube.StartsKey])
+			shown = append(shown, w.Object(k).GetAnnotations()[kube.StartsKey])
 			w.becomes("one", workload.Admitted, &workload.Reason{Kind: workload.ReasonStarting, Message: "soon"})
 			time.Sleep(time.Minute)
-			said = append(said, w.Object(k).GetAnnotations()[kube.StartsKey])
+			shown = append(shown, w.Object(k).GetAnnotations()[kube.StartsKey])
 		})
-		if said[0] == "" || said[1] != "" {
-			t.Errorf("while it waits and after its admission it says %q, want a time and nothing", said)
+		if shown[0] == "" || shown[1] != "" {
+			t.Errorf("while it waits and after its admission it says %q, want a time and nothing", shown)
 		}
 		annotations := slices.DeleteFunc(slices.Clone(w.writes), func(write string) bool { return write[:5] == "event" })
 		if len(annotations) != 3 {

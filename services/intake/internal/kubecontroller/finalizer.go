@@ -25,9 +25,9 @@ func (c *Controller) addFinalizer(ctx context.Context, object *unstructured.Unst
 		c.note(id, func(kept *tracked) { kept.forbidden = false })
 		return 0, err
 	}
-	told := false
-	c.note(id, func(kept *tracked) { told, kept.forbidden = kept.forbidden, true })
-	if told {
+	reported := false
+	c.note(id, func(kept *tracked) { reported, kept.forbidden = kept.forbidden, true })
+	if reported {
 		return retryMost, nil
 	}
 	why := fmt.Sprintf(notServed, object.GetNamespace())

@@ -55,7 +55,7 @@ func TestReview(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t, policywebhook.DefaultLimits())
 	for name, test := range map[string]struct {
-		policy, object, patch, says string
+		policy, object, patch, want string
 	}{
 		"suspended":       {"hold", rayCluster, `[{"op":"add","path":"/spec/suspend","value":true}]`, ""},
 		"without a queue": {"hold", strings.ReplaceAll(rayCluster, "queue-name", "other"), "", ""},
@@ -73,11 +73,11 @@ func TestReview(t *testing.T) {
 				t.Fatalf("%s: %v: %s", name, err, answer.Body)
 			}
 			r := got.Response
-			if got.Kind != "AdmissionReview" || r == nil || r.UID != "u" || r.Allowed != (test.says == "") || string(r.Patch) != test.patch {
+			if got.Kind != "AdmissionReview" || r == nil || r.UID != "u" || r.Allowed != (test.want == "") || string(r.Patch) != test.patch {
 				t.Errorf("%s: answer is %s, with patch %s", name, answer.Body, r.Patch)
 			}
-			if test.says != "" && (r.Result == nil || !strings.Contains(r.Result.Message, test.says) || r.Result.Code != http.StatusUnprocessableEntity) {
-				t.Errorf("%s: it says %+v, want %q", name, r.Result, test.says)
+			if test.want != "" && (r.Result == nil || !strings.Contains(r.Result.Message, test.want) || r.Result.Code != http.StatusUnprocessableEntity) {
+				t.Errorf("%s: it says %+v, want %q", name, r.Result, test.want)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestAnObjectThatNothingReleasesIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string
 		rights []string // of the dispatcher's account
-		says   string
+		want   string
 	}{
 		"a queue's namespace":       {rayCluster, []string{watches, releases}, ""},
 		"another namespace":         {rayCluster, []string{watches}, "metadata.namespace: Muster serves no queue in this namespace"},
@@ -156,8 +156,8 @@ func TestAnObjectThatNothingReleasesIsRefused(t *testing.T) {
 			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Response == nil {
 				t.Fatalf("answer is %s, %v", answer.Body, err)
 			}
-			if r := got.Response; r.Allowed != (test.says == "") || test.says != "" && !strings.Contains(r.Result.Message, test.says) {
-				t.Errorf("answer is %+v, want %q", r, test.says)
+			if r := got.Response; r.Allowed != (test.want == "") || test.want != "" && !strings.Contains(r.Result.Message, test.want) {
+				t.Errorf("answer is %+v, want %q", r, test.want)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestUpdates(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t, policywebhook.DefaultLimits())
 	waits := strings.Replace(rayCluster, `"spec":{`, `"spec":{"suspend":true,`, 1)
-	for name, test := range map[string]struct{ object, says string }{
+	for name, test := range map[string]struct{ object, want string }{
 		"another size":  {strings.Replace(waits, `"headGroupSpec":{}`, `"headGroupSpec":{"a":"b"}`, 1), "counts as it was created"},
 		"another label": {strings.Replace(waits, `"labels":{`, `"labels":{"team":"blue",`, 1), ""},
 	} {
@@ -178,8 +178,8 @@ func TestUpdates(t *testing.T) {
 			if answer := post(h, policy.Path+"held", body); json.Unmarshal(answer.Body.Bytes(), &got) != nil || got.Response == nil {
 				t.Fatalf("%s: answer is %s", name, answer.Body)
 			}
-			if r := got.Response; r.Allowed != (test.says == "") || test.says != "" && !strings.Contains(r.Result.Message, test.says) {
-				t.Errorf("%s: answer is %+v, want %q", name, r, test.says)
+			if r := got.Response; r.Allowed != (test.want == "") || test.want != "" && !strings.Contains(r.Result.Message, test.want) {
+				t.Errorf("%s: answer is %+v, want %q", name, r, test.want)
 			}
 		})
 	}

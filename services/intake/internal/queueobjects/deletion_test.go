@@ -143,7 +143,7 @@ func TestAStoppedQueueIsNotActive(t *testing.T) {
 		cluster, local string
 		answer         query.QueuesAnswer
 		want           [2]string // reasons
-		says           [2]string
+		messages       [2]string
 	}{
 		"active":                   {vision, userQueue, query.QueuesAnswer{}, [2]string{"Ready", "Ready"}, [2]string{"Can submit", "Can submit"}},
 		"stopped ClusterQueue":     {stopped, userQueue, query.QueuesAnswer{}, [2]string{"Stopped", "ClusterQueueIsInactive"}, [2]string{"stopPolicy Hold", `ClusterQueue "vision"`}},
@@ -160,8 +160,8 @@ func TestAStoppedQueueIsNotActive(t *testing.T) {
 			for i, o := range s.objects {
 				conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 				c := conditions[0].(map[string]any)
-				if c["reason"] != test.want[i] || !strings.Contains(c["message"].(string), test.says[i]) || (c["status"] == "True") != (test.want[i] == "Ready") {
-					t.Errorf("%s: %v; want %s and %q", o.GetKind(), c, test.want[i], test.says[i])
+				if c["reason"] != test.want[i] || !strings.Contains(c["message"].(string), test.messages[i]) || (c["status"] == "True") != (test.want[i] == "Ready") {
+					t.Errorf("%s: %v; want %s and %q", o.GetKind(), c, test.want[i], test.messages[i])
 				}
 			}
 		})
@@ -186,7 +186,7 @@ func TestARefusedFlavorIsReported(t *testing.T) {
 	}
 	delete(bad.Object, "spec")
 	round()
-	if why, told := bad.GetAnnotations()[refusedKey]; told {
+	if why, refused := bad.GetAnnotations()[refusedKey]; refused {
 		t.Errorf("the flavor, which is right now, says %q", why)
 	}
 	if _, message := conditionOf(t, s.objects[1]); strings.Contains(message, "a100") {

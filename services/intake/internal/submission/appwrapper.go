@@ -41,7 +41,7 @@ func (s *submission) appWrapper(manifest []byte) (accepted *event.WorkloadSubmit
 	if err != nil {
 		return nil, true, err
 	}
-	class, err := s.classBeside(wrapper.PriorityClass)
+	class, err := s.priorityClass(wrapper.PriorityClass)
 	if err != nil {
 		return nil, true, err
 	}

@@ -28,8 +28,8 @@ func TestABatchIsItsEvents(t *testing.T) {
 	m := list(t, attributes("id", `"1"`, "data", manifestJSON), attributes("id", `"2"`, "data", `{"kind": "Nothing"}`),
 		attributes("id", `"3"`, "data", `{"kind": "Nothing"}`), attributes("id", `"4"`, "data", manifestJSON))
 	m.Data = append([]byte("\n "), m.Data...)
-	var said [2][]string
-	for time := range said {
+	var results [2][]string
+	for time := range results {
 		for i, one := range Split(m) {
 			result, err := Read(ray.Shipped(), one)
 			if err != nil {
@@ -41,18 +41,18 @@ func TestABatchIsItsEvents(t *testing.T) {
 			if refused := i == 1 || i == 2; (result.Rejection != nil) != refused {
 				t.Errorf("event %d: rejection %v", i, result.Rejection)
 			}
-			said[time] = append(said[time], result.Event.ID)
+			results[time] = append(results[time], result.Event.ID)
 		}
 	}
 	ids := map[string]bool{}
-	for i, id := range said[0] {
+	for i, id := range results[0] {
 		ids[id] = true
-		if id != said[1][i] {
-			t.Errorf("the result of event %d has id %s, then %s", i, id, said[1][i])
+		if id != results[1][i] {
+			t.Errorf("the result of event %d has id %s, then %s", i, id, results[1][i])
 		}
 	}
 	if len(ids) != 4 {
-		t.Errorf("the ids are %v", said[0])
+		t.Errorf("the ids are %v", results[0])
 	}
 }
 
@@ -105,8 +105,8 @@ func TestWarnsOfAnnotationsThatNeedAnObject(t *testing.T) {
 				t.Errorf("the warnings for the %s are:\n%s", name, all)
 			}
 			submitted, _ = accepted(t, structured(t, "data", fmt.Sprintf(document, `"metadata": {"name": "w"}`)))
-			if told := strings.Join(submitted.Warnings, "\n"); strings.Contains(told, "TTL") {
-				t.Errorf("the warnings for a %s without it are:\n%s", name, told)
+			if warnings := strings.Join(submitted.Warnings, "\n"); strings.Contains(warnings, "TTL") {
+				t.Errorf("the warnings for a %s without it are:\n%s", name, warnings)
 			}
 		})
 	}

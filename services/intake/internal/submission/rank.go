@@ -31,9 +31,9 @@ func (r *rank) setPriority(text string) error {
 	return nil
 }
 
-// classBeside returns the priority class of the submission, or else that of the labels.
+// priorityClass returns the priority class of the submission, or else that of the labels.
 // Only queue-manager knows which classes exist.
-func (r *rank) classBeside(labels string) (string, error) {
+func (r *rank) priorityClass(labels string) (string, error) {
 	class, where := r.class, "CloudEvents attribute \"priorityclass\""
 	if class == "" {
 		class, where = labels, "the label for the priority class"

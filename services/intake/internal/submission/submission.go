@@ -159,7 +159,7 @@ func (s *submission) accept() (accepted *event.WorkloadSubmitted, err error) {
 	if err := s.checkQueueLabel(labels); err != nil {
 		return nil, err
 	}
-	class, err := s.classBeside(appwrapper.PriorityClassOf(labels))
+	class, err := s.priorityClass(appwrapper.PriorityClassOf(labels))
 	if err != nil {
 		return nil, err
 	}

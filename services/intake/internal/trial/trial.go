@@ -73,13 +73,13 @@ func once(ctx context.Context, program string, given []byte) (signalled bool, er
 	process := exec.CommandContext(trying, program)
 	process.Env = []string{environment + "=1"} // nothing else, because the message may be hostile
 	process.Stdin = bytes.NewReader(given)
-	said, err := process.Output()
+	printed, err := process.Output()
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case string(said) == begun+ended:
+	case string(printed) == begun+ended:
 		return false, nil
-	case string(said) == begun:
+	case string(printed) == begun:
 		status, known := process.ProcessState.Sys().(syscall.WaitStatus)
 		return known && status.Signaled() && trying.Err() == nil, fmt.Errorf("%w: %w", ErrDied, err)
 	}

@@ -26,7 +26,7 @@ func TestASubmissionThatWasPurgedIsSentAgain(t *testing.T) {
 	}
 	awaitStored(t, stream)
 	id := event.WorkloadID("laptop", "1")
-	tell(t, b, id, &event.WorkloadChanged{Record: workload.Record{
+	publishEvent(t, b, id, &event.WorkloadChanged{Record: workload.Record{
 		Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a"}, Phase: workload.Queued}})
 	if got := <-ended; got.code != exit.OK || !strings.Contains(got.out, "queued") {
 		t.Errorf("%+v, want exit code 0 and that it is queued", got)
@@ -74,7 +74,7 @@ func awaitStored(t *testing.T, stream jetstream.Stream) {
 }
 
 // tell publishes an event of a workload, as queue-manager and intake do.
-func tell(t *testing.T, b *bus.Bus, id workload.ID, payload event.Payload) {
+func publishEvent(t *testing.T, b *bus.Bus, id workload.ID, payload event.Payload) {
 	t.Helper()
 	e, err := event.New(event.NewID(), "test", time.Now(), payload)
 	if err == nil {
@@ -92,10 +92,10 @@ func TestEventsOfANamespace(t *testing.T) {
 	b := bustest.Connect(t)
 	id := event.WorkloadID("laptop", "1")
 	record := workload.Record{Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a", Namespace: "team"}, Phase: workload.Succeeded, Holding: true}
-	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	publishEvent(t, b, id, &event.WorkloadChanged{Record: record})
 	record.Holding = false
-	tell(t, b, id, &event.WorkloadChanged{Record: record})
-	tell(t, b, "refused", &event.WorkloadRejected{Workload: "refused", Queue: "q", Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "no head"}})
+	publishEvent(t, b, id, &event.WorkloadChanged{Record: record})
+	publishEvent(t, b, "refused", &event.WorkloadRejected{Workload: "refused", Queue: "q", Reason: workload.Reason{Kind: workload.ReasonInvalid, Message: "no head"}})
 	events := func(args ...string) result {
 		return run(t, "", append([]string{"events", "--nats-url", b.Conn().ConnectedUrl()}, args...)...)
 	}
@@ -117,9 +117,9 @@ func TestEventsSince(t *testing.T) {
 	b := bustest.Connect(t)
 	id := event.WorkloadID("laptop", "1")
 	record := workload.Record{Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a", Namespace: "team"}, Phase: workload.Running}
-	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	publishEvent(t, b, id, &event.WorkloadChanged{Record: record})
 	record.Phase = workload.Succeeded
-	tell(t, b, id, &event.WorkloadChanged{Record: record})
+	publishEvent(t, b, id, &event.WorkloadChanged{Record: record})
 	last, err := b.LastMessage(t.Context(), bus.EventsStream, event.EventsSubject("q", id))
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestWhatIsRejectedWasNotSubmitted(t *testing.T) {
 			b := bustest.Connect(t)
 			stream, ended := submit(t, b, "--wait=finished")
 			awaitStored(t, stream)
-			tell(t, b, id, test.event)
+			publishEvent(t, b, id, test.event)
 			if got := <-ended; got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}

@@ -192,15 +192,15 @@ func (o *configureOptions) configure(cmd *cobra.Command, request query.Configure
 	})
 }
 
-// warn tells once each what has no effect and which queues admit nothing.
+// warn prints once each what has no effect and which queues admit nothing.
 func warn(w io.Writer, objects []query.Configured) {
-	told := map[string]bool{"": true}
+	warned := map[string]bool{"": true}
 	for _, object := range objects {
 		for _, note := range append(object.Notes, object.Held) {
-			if !told[note] {
+			if !warned[note] {
 				fmt.Fprintln(w, "Warning:", note)
 			}
-			told[note] = true
+			warned[note] = true
 		}
 	}
 }

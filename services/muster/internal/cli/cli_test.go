@@ -47,7 +47,7 @@ func TestWrongCommandLines(t *testing.T) {
 	empty := fileOf(t, "empty.yaml", "# nothing\n")
 	for _, test := range []struct {
 		args string
-		says string
+		want string
 	}{
 		{"submti", "did you mean submit"},
 		{"get", "want workloads, queues"},
@@ -153,8 +153,8 @@ func TestWrongCommandLines(t *testing.T) {
 		t.Run(test.args, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
 			got := run(t, job+"---\n"+strings.Replace(job, "name: a", "name: b, namespace: mine", 1), strings.Fields(test.args)...)
-			if got.code != exit.Usage || !strings.Contains(got.errOut, test.says) {
-				t.Errorf("exit code %d, standard error %q; want %d and %q", got.code, got.errOut, exit.Usage, test.says)
+			if got.code != exit.Usage || !strings.Contains(got.errOut, test.want) {
+				t.Errorf("exit code %d, standard error %q; want %d and %q", got.code, got.errOut, exit.Usage, test.want)
 			}
 			if got.out != "" {
 				t.Errorf("standard output has %q", got.out)

@@ -63,7 +63,7 @@ func TestAClusterIsOrderedToLeaveOnce(t *testing.T) {
 		east  query.ClusterStatus
 		there []workload.Record
 		force bool
-		says  string // the error
+		want  string // the error
 		order bool
 	}{
 		"empty":           {there: []workload.Record{elsewhere}, order: true},
@@ -71,9 +71,9 @@ func TestAClusterIsOrderedToLeaveOnce(t *testing.T) {
 		"left by force":   {east: query.ClusterStatus{Cordon: cordonOf(true, true)}},
 		"now by force":    {east: query.ClusterStatus{Cordon: cordonOf(true, false)}, force: true, order: true},
 		"is drained":      {east: query.ClusterStatus{Cordon: cordonOf(false, false)}, order: true},
-		"a gang runs":     {east: query.ClusterStatus{Live: 1}, there: []workload.Record{runs, elsewhere}, says: "1 workloads hold places there: "},
-		"pods remain":     {east: query.ClusterStatus{Live: 1}, says: "1 workloads that have ended hold places there"},
-		"both":            {east: query.ClusterStatus{Live: 2}, there: []workload.Record{runs}, says: "and 1 that have ended"},
+		"a gang runs":     {east: query.ClusterStatus{Live: 1}, there: []workload.Record{runs, elsewhere}, want: "1 workloads hold places there: "},
+		"pods remain":     {east: query.ClusterStatus{Live: 1}, want: "1 workloads that have ended hold places there"},
+		"both":            {east: query.ClusterStatus{Live: 2}, there: []workload.Record{runs}, want: "and 1 that have ended"},
 		"a gang is moved": {east: query.ClusterStatus{Live: 1}, there: []workload.Record{runs}, force: true, order: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestAClusterIsOrderedToLeaveOnce(t *testing.T) {
 			m.east.Name = "east"
 			var out strings.Builder
 			err := (&leaveOptions{force: c.force, why: "lost"}).order(t.Context(), query.NewClientOver(m), &out, "east")
-			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-				t.Errorf("the error is %v, want %q", err, c.says)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the error is %v, want %q", err, c.want)
 			}
 			if (len(m.changed) == 1) != c.order {
 				t.Errorf("%d orders, want one: %t", len(m.changed), c.order)

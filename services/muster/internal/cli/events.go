@@ -182,14 +182,14 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 	}
 	if _, payload, _ := d.Event(); err != nil {
 		line := fmt.Sprintf("(cannot be shown: %v)", err)
-		switch said := payload.(type) {
+		switch p := payload.(type) {
 		case *event.RequestWaits:
-			line = output.Cell(fmt.Sprintf("%-10s  workload %s: %s", said.Queue, said.Workload, said.Message))
+			line = output.Cell(fmt.Sprintf("%-10s  workload %s: %s", p.Queue, p.Workload, p.Message))
 		case *event.BudgetUsedUp:
-			if o.namespace != "" && said.Namespace != "" && said.Namespace != o.namespace {
+			if o.namespace != "" && p.Namespace != "" && p.Namespace != o.namespace {
 				return nil
 			}
-			line = output.Cell(fmt.Sprintf("%-10s  %s", said.Queue, said.Message))
+			line = output.Cell(fmt.Sprintf("%-10s  %s", p.Queue, p.Message))
 		}
 		_, err = fmt.Fprintf(out, "%s  %s\n", d.Stored.Local().Format(time.DateTime), line)
 		return err

@@ -50,12 +50,12 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return err
 		}
-		told := output.Explanation{Name: record.Name, Phase: record.Phase}
+		explanation := output.Explanation{Name: record.Name, Phase: record.Phase}
 		none := "it has ended"
-		told.Workload, told.Queue, told.LocalQueue = record.ID, record.Queue, record.Queue
-		told.Estimate, told.Starts = record.Estimate, output.StartsIn(&record, time.Now())
+		explanation.Workload, explanation.Queue, explanation.LocalQueue = record.ID, record.Queue, record.Queue
+		explanation.Estimate, explanation.Starts = record.Estimate, output.StartsIn(&record, time.Now())
 		if record.Reason != nil {
-			told.Reason = *record.Reason
+			explanation.Reason = *record.Reason
 		}
 		if !record.Phase.Final() {
 			answer, err := client.Explain(ctx, query.ExplainRequest{ID: record.ID, Certificate: o.certify})
@@ -65,14 +65,14 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 			if err != nil {
 				return err
 			}
-			told.Explanation, told.Certificate, none = answer.Explanation, answer.Certificate, answer.NoCertificate
+			explanation.Explanation, explanation.Certificate, none = answer.Explanation, answer.Certificate, answer.NoCertificate
 		}
-		if o.certify && told.Certificate == nil {
+		if o.certify && explanation.Certificate == nil {
 			return fmt.Errorf("workload %s is %s and has no certificate: %s", record.Name, record.Phase, cmp.Or(none, "this queue-manager is older and creates none"))
 		}
 		if !o.output.Data() {
-			return output.Explain(cmd.OutOrStdout(), told)
+			return output.Explain(cmd.OutOrStdout(), explanation)
 		}
-		return output.Print(cmd.OutOrStdout(), o.output, told, nil)
+		return output.Print(cmd.OutOrStdout(), o.output, explanation, nil)
 	})
 }

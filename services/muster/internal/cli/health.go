@@ -69,8 +69,8 @@ func askHealth(ctx context.Context, url string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(response.Body, answerShown))
-		return fmt.Errorf("health: %s answered %s: %s", url, response.Status, strings.TrimSpace(string(said)))
+		body, _ := io.ReadAll(io.LimitReader(response.Body, answerShown))
+		return fmt.Errorf("health: %s answered %s: %s", url, response.Status, strings.TrimSpace(string(body)))
 	}
 	return nil
 }

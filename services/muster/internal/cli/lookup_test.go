@@ -20,10 +20,10 @@ func TestChoose(t *testing.T) {
 	t.Parallel()
 	const cluster, job = "RayCluster", "RayJob"
 	tests := map[string]struct {
-		found []workload.Record
-		want  string
-		code  int
-		says  []string
+		found    []workload.Record
+		want     string
+		code     int
+		messages []string
 	}{
 		"none":                   {nil, "", exit.NotFound, []string{`no workload "glue"`}},
 		"one":                    {[]workload.Record{record("a", "x", cluster, workload.Running)}, "a", 0, nil},
@@ -54,7 +54,7 @@ func TestChoose(t *testing.T) {
 			if string(got.ID) != test.want {
 				t.Errorf("chose %q, want %q", got.ID, test.want)
 			}
-			for _, text := range test.says {
+			for _, text := range test.messages {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("the error %q does not say %q", err, text)
 				}

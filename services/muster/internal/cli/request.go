@@ -62,8 +62,8 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 		return err
 	}
 	label := reference(record.Workload)
-	if says := wanted.made(&record); says != "" {
-		fmt.Fprintf(out, "unchanged: %s %s\n", label, says)
+	if made := wanted.made(&record); made != "" {
+		fmt.Fprintf(out, "unchanged: %s %s\n", label, made)
 		return nil
 	}
 	if record.Phase.Final() && !record.Holding { // queue-manager has nothing to do then, and no answer
@@ -93,8 +93,8 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 		if step.Record.Phase == workload.Rejected { // another submission under its id; it stays as it is
 			continue
 		}
-		if says := wanted.made(&step.Record); says != "" {
-			fmt.Fprintf(out, "%s %s\n", label, says)
+		if made := wanted.made(&step.Record); made != "" {
+			fmt.Fprintf(out, "%s %s\n", label, made)
 			return nil
 		}
 		if step.Record.Reason != nil && strings.HasPrefix(step.Record.Reason.Message, wanted.refused) {

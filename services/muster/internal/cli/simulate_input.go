@@ -194,17 +194,17 @@ func (o *simulateOptions) size(cmd *cobra.Command, read submissions.File) (int, 
 	if read.Log == nil {
 		return 0, exit.Usagef("--fleet is missing; %s says what its pods request, and --fleet what the nodes have", o.source())
 	}
-	nodes, said := int64(o.nodes), cmd.Flags().Changed("nodes")
+	nodes, given := int64(o.nodes), cmd.Flags().Changed("nodes")
 	from := "--nodes"
 	for _, header := range []string{"MaxNodes", "MaxProcs"} {
-		if !said {
-			if nodes, said = read.Log.Number(header); said {
+		if !given {
+			if nodes, given = read.Log.Number(header); given {
 				from = o.source() + ": " + header
 			}
 		}
 	}
 	switch {
-	case !said:
+	case !given:
 		return 0, exit.Usagef("%s has neither MaxNodes nor MaxProcs; set the number of nodes with --nodes", o.source())
 	case nodes < 1 || nodes > simulation.MostNodes:
 		return 0, exit.Usagef("%s %d: want 1 to %d; set the number of nodes with --nodes", from, nodes, simulation.MostNodes)

@@ -29,12 +29,12 @@ func (o *submitOptions) try(cmd *cobra.Command, submissions []sent) error {
 	}
 	var failed []error
 	for _, s := range submissions {
-		says, err := o.tried(s, answer)
+		description, err := o.tried(s, answer)
 		if err != nil {
 			failed = append(failed, exit.With(exit.Rejected, fmt.Errorf("%s would be rejected: %w", s.Document, err)))
 			continue
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s would be submitted to queue %s: %s (dry run)\n", s.Document, s.queue, says)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s would be submitted to queue %s: %s (dry run)\n", s.Document, s.queue, description)
 	}
 	return report(cmd.ErrOrStderr(), failed)
 }

@@ -95,7 +95,7 @@ func TestWhatATenantMayType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell := func(phase workload.Phase) {
+	publishEvent := func(phase workload.Phase) {
 		id := event.WorkloadID("laptop", "1")
 		e, err := event.New(event.NewID(), "test", time.Now(), &event.WorkloadChanged{Record: workload.Record{
 			Workload: workload.Workload{ID: id, Queue: "q", Kind: "RayJob", Name: "a"}, Phase: phase}})
@@ -124,8 +124,8 @@ func TestWhatATenantMayType(t *testing.T) {
 					t.Errorf("%s: nothing came", line)
 				}
 				if !strings.Contains(line, "submitted") {
-					tell(workload.Queued)
-					tell(workload.Running)
+					publishEvent(workload.Queued)
+					publishEvent(workload.Running)
 				}
 			})
 			if got := run(t, job, strings.Fields(line)...); got.code != exit.OK {
@@ -149,11 +149,11 @@ func TestWhatATenantMayType(t *testing.T) {
 			}
 		})
 	}
-	listens(t, func() { tell(workload.Succeeded) })
+	listens(t, func() { publishEvent(workload.Succeeded) })
 }
 
 // listens types "events --new" and ends it when an event is shown.
-func listens(t *testing.T, tell func()) {
+func listens(t *testing.T, publishEvent func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	shown := make(lineWriter, 16)
@@ -166,7 +166,7 @@ func listens(t *testing.T, tell func()) {
 	for {
 		select {
 		case <-again.C:
-			tell()
+			publishEvent()
 		case line := <-shown:
 			if !strings.Contains(line, "succeeded") {
 				t.Errorf("shown is %q, want a workload that succeeded", line)

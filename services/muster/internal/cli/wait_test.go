@@ -36,7 +36,7 @@ func TestWhatWasRejectedWasNotSubmittedBefore(t *testing.T) {
 			if err := w.until(t.Context(), &stepsOf{queued}); err != nil {
 				t.Fatal(err)
 			}
-			if said := strings.Contains(out.String(), "was submitted before"); said != repeats {
+			if warned := strings.Contains(out.String(), "was submitted before"); warned != repeats {
 				t.Errorf("it prints %q; want that it was submitted before: %v", out.String(), repeats)
 			}
 		})

@@ -204,7 +204,7 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		manifest, args string
 		code           int
-		says           string
+		want           string
 	}{
 		"what is right":       {glue, "-q q", exit.OK, "raycluster/glue would be submitted to queue q: 1 pod, cpu 2, memory 4Gi (dry run)"},
 		"the label's queue":   {labelled("q"), "", exit.OK, "raycluster/glue would be submitted to queue q: 1 pod"},
@@ -219,8 +219,8 @@ func TestADryRunSubmitsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := run(t, test.manifest, append([]string{"submit", "-f", "-", "--dry-run", "--server", url}, strings.Fields(test.args)...)...)
-			if got.code != test.code || !strings.Contains(got.out+got.errOut, test.says) {
-				t.Errorf("%+v, want exit code %d and %q", got, test.code, test.says)
+			if got.code != test.code || !strings.Contains(got.out+got.errOut, test.want) {
+				t.Errorf("%+v, want exit code %d and %q", got, test.code, test.want)
 			}
 		})
 	}

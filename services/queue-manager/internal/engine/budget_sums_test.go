@@ -140,7 +140,7 @@ func TestThatABudgetIsUsedUpIsPublishedOnce(t *testing.T) {
 		}
 		return uses
 	}
-	var said []*event.BudgetUsedUp
+	var announced []*event.BudgetUsedUp
 	var fails error
 	begin := func(stored map[string]store.BudgetUse) *budgets {
 		return &budgets{
@@ -152,18 +152,18 @@ func TestThatABudgetIsUsedUpIsPublishedOnce(t *testing.T) {
 				if subject != "muster.events.a._" {
 					t.Errorf("it was published on %s", subject)
 				}
-				said = append(said, p.(*event.BudgetUsedUp))
+				announced = append(announced, p.(*event.BudgetUsedUp))
 				return nil
 			},
 			sums: budgetSums{before: stored, uses: use(12.5)},
 		}
 	}
-	look := func(what string, b *budgets, wantSaid int, wantUnsaid ...string) {
+	look := func(what string, b *budgets, want int, wantUnannounced ...string) {
 		t.Helper()
-		b.restoreSaid(all)
-		used, _, unsaid := b.note(t.Context(), all, now)
-		if len(said) != wantSaid || !slices.Equal(unsaid, wantUnsaid) || len(used) != 2 {
-			t.Errorf("%s: %d events, want %d; not said is %v, want %v; known are %v", what, len(said), wantSaid, unsaid, wantUnsaid, used)
+		b.restoreAnnounced(all)
+		used, _, unannounced := b.note(t.Context(), all, now)
+		if len(announced) != want || !slices.Equal(unannounced, wantUnannounced) || len(used) != 2 {
+			t.Errorf("%s: %d events, want %d; not announced are %v, want %v; known are %v", what, len(announced), want, unannounced, wantUnannounced, used)
 		}
 	}
 	b := begin(nil)
@@ -179,7 +179,7 @@ func TestThatABudgetIsUsedUpIsPublishedOnce(t *testing.T) {
 		Budget: "warns", Queue: "a", Namespace: "ns", Resource: "gpu", Period: quota.Day, Action: quota.BudgetWarns, Hours: 10, Used: 12.5,
 		Until: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Message: "budget of queue a: used 12 of 10 hours of gpu until 2026-11-21",
 	}
-	if diff := cmp.Diff(want, said[0]); diff != "" {
+	if diff := cmp.Diff(want, announced[0]); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -68,12 +68,12 @@ func (b *budgets) look(ctx context.Context, now time.Time) (err error) {
 		return nil
 	}
 	failed := b.sums.add(ctx, policy.Budgets, now)
-	b.restoreSaid(policy.Budgets)
-	used, changed, unsaid := b.note(ctx, policy.Budgets, now)
+	b.restoreAnnounced(policy.Budgets)
+	used, changed, unannounced := b.note(ctx, policy.Budgets, now)
 	if changed || failed != nil || now.Sub(b.stored) >= budgetStored { // what was summed before a failure need not be summed again
 		uses := maps.Clone(b.sums.uses)
-		for _, name := range unsaid {
-			delete(uses, name) // a later leader takes what is stored as said
+		for _, name := range unannounced {
+			delete(uses, name) // a later leader takes what is stored as announced
 		}
 		err := b.Store.KeepBudgetUses(ctx, b.epoch, slices.Collect(maps.Values(uses)), namesOf(policy.Budgets))
 		if err == nil {
@@ -84,8 +84,8 @@ func (b *budgets) look(ctx context.Context, now time.Time) (err error) {
 	return errors.Join(failed, b.hold(ctx, policy, used, now))
 }
 
-// restoreSaid takes over, once, of which budgets an earlier leader has said that they are used up.
-func (b *budgets) restoreSaid(all []quota.Budget) {
+// restoreAnnounced takes over, once, which budgets an earlier leader has announced as used up.
+func (b *budgets) restoreAnnounced(all []quota.Budget) {
 	for i := range all {
 		of := &all[i]
 		before, known := b.sums.before[of.Name]
@@ -97,8 +97,8 @@ func (b *budgets) restoreSaid(all []quota.Budget) {
 }
 
 // note returns the uses that are known, whether a budget is used up or is no more since the last
-// look, and the names of those of which it could not be said.
-func (b *budgets) note(ctx context.Context, all []quota.Budget, now time.Time) (used map[string]budget.Use, changed bool, unsaid []string) {
+// look, and the names of those of which it could not be announced.
+func (b *budgets) note(ctx context.Context, all []quota.Budget, now time.Time) (used map[string]budget.Use, changed bool, unannounced []string) {
 	used = map[string]budget.Use{}
 	b.Metrics.budgets.Reset()
 	for i := range all {
@@ -115,13 +115,13 @@ func (b *budgets) note(ctx context.Context, all []quota.Budget, now time.Time) (
 		case !is:
 			delete(b.usedUp, of.Name)
 			changed = true
-		case len(unsaid) > 0 || !b.announce(ctx, of, use, now): // after one failure the others wait for the next look
-			unsaid = append(unsaid, of.Name)
+		case len(unannounced) > 0 || !b.announce(ctx, of, use, now): // after one failure the others wait for the next look
+			unannounced = append(unannounced, of.Name)
 		default:
 			b.usedUp[of.Name], changed = true, true
 		}
 	}
-	return used, changed, unsaid
+	return used, changed, unannounced
 }
 
 // announce publishes that a budget is used up, and reports whether that is stored.

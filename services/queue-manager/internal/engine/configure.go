@@ -79,7 +79,7 @@ func (l *leader) configure(ctx context.Context, c change) error {
 		plan.Set[w.Key] = w
 		written[i] = store.Written{Key: w.Key, Manifest: w.Manifest}
 	}
-	governs, err := l.Store.Configure(ctx, l.epoch, store.Configuration{
+	settings, err := l.Store.Configure(ctx, l.epoch, store.Configuration{
 		Settings: plan.Settings, Version: version, Origin: c.origin, Written: written, Removed: plan.Removed,
 	})
 	if store.Suspect(err) { // nothing of it is stored, and nothing in memory has changed
@@ -93,7 +93,7 @@ func (l *leader) configure(ctx context.Context, c change) error {
 		return err
 	}
 	l.applied = plan.Set
-	l.do(decisionlog.Input{Kind: decisionlog.Configure, Settings: &governs, Version: version})
+	l.do(decisionlog.Input{Kind: decisionlog.Configure, Settings: &settings, Version: version})
 	l.do(decisionlog.Input{Kind: decisionlog.CheckRights})
 	l.Logger.Info("configuration changed", zap.String("origin", c.origin), zap.Int64("version", version),
 		zap.Int("written", len(plan.Written)), zap.Int("removed", len(plan.Removed)))

@@ -34,12 +34,12 @@ func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	cancel, hold := &event.WorkloadCancel{Workload: id}, &event.WorkloadHold{Workload: id, By: "me"}
 	tests := map[string]struct {
-		asked    event.Payload
-		age      time.Duration
-		attempts uint64
-		others   int           // cancellations of the queue that wait
-		want     time.Duration // zero for a dead letter
-		says     bool          // an event says that it waits
+		asked     event.Payload
+		age       time.Duration
+		attempts  uint64
+		others    int           // cancellations of the queue that wait
+		want      time.Duration // zero for a dead letter
+		announced bool          // an event says that it waits
 	}{
 		"a cancellation that just came":          {cancel, 0, 1, 0, requestRetryAfter, false},
 		"a cancellation that does not just come": {cancel, 2 * time.Second, waitsFrom, 0, requestRetryAfter, true},
@@ -58,13 +58,13 @@ func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dead := 0
-			var said []*event.RequestWaits
+			var events []*event.RequestWaits
 			step := &Step{
 				State: state.New(1, state.Stored{}), Archive: nothingKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
 				DeadLetter: func(context.Context, bus.Delivery, string) { dead++ }, early: earlyRequests{},
 				Publish: func(_ context.Context, subject, _ string, payload event.Payload) error {
 					waits, _ := payload.(*event.RequestWaits)
-					if said = append(said, waits); subject != event.EventsSubject("q", id) {
+					if events = append(events, waits); subject != event.EventsSubject("q", id) {
 						t.Errorf("an event on %s", subject)
 					}
 					return nil
@@ -88,8 +88,8 @@ func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
 			if got.after != test.want || got.acked || (dead == 1) != (test.want == 0) {
 				t.Errorf("it comes again after %s, and %d are given up; want %s", got.after, dead, test.want)
 			}
-			if test.says != (len(said) == 1) || test.says && (said[0].Workload != id || said[0].Queue != "q" || !said[0].Until.Equal(d.Stored.Add(cancelPatience))) {
-				t.Errorf("events say %+v; want one: %v", said, test.says)
+			if test.announced != (len(events) == 1) || test.announced && (events[0].Workload != id || events[0].Queue != "q" || !events[0].Until.Equal(d.Stored.Add(cancelPatience))) {
+				t.Errorf("events say %+v; want one: %v", events, test.announced)
 			}
 			if !step.State.Flush().Empty() || step.decisions.Size() != 0 {
 				t.Error("what changes nothing is recorded")

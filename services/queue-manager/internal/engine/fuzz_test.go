@@ -40,7 +40,7 @@ func FuzzTake(f *testing.F) {
 	gang := workload.Workload{ID: id, Queue: "q", Name: "gang", Namespace: "ns", Kind: "RayCluster", PodSets: []workload.PodSet{
 		{Name: "workers", Role: workload.RoleWorker, Count: 2, Template: workload.Template{Requests: resource.List{"cpu": 4000, "pods": 1}}},
 	}}
-	for subject, told := range map[string]event.Payload{
+	for subject, payload := range map[string]event.Payload{
 		event.WorkloadSubject("q"):              &event.WorkloadSubmitted{Workload: gang, Manifest: []byte(`{"kind":"RayCluster"}`)},
 		event.WorkloadSubject("other"):          &event.WorkloadCancel{Workload: id, Submitter: "nats/b"},
 		event.NodeSubject("c", "n"):             node,
@@ -50,7 +50,7 @@ func FuzzTake(f *testing.F) {
 		event.SyncedSubject("c"):                &event.CapacitySynced{Version: version, Cluster: "c"},
 		event.WorkloadSubject("q") + ".release": &event.WorkloadRelease{Workload: id},
 	} {
-		encoded, err := event.Marshal("1", "test", now, "", told)
+		encoded, err := event.Marshal("1", "test", now, "", payload)
 		if err != nil {
 			f.Fatal(err)
 		}

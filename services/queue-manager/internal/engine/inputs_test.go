@@ -38,7 +38,7 @@ func TestAClusterReportsItselfOnly(t *testing.T) {
 	}
 	lies := map[string]struct {
 		subject string
-		told    event.Payload
+		payload event.Payload
 	}{
 		"a node of another cluster":               {event.NodeSubject("b", "n"), node("a", at(time.Minute), 99)},
 		"a node of another name":                  {event.NodeSubject("b", "m"), node("b", at(time.Minute), 99)},
@@ -67,9 +67,9 @@ func TestAClusterReportsItselfOnly(t *testing.T) {
 					}}},
 				}),
 			}
-			tell := func(subject string, told event.Payload) {
+			apply := func(subject string, payload event.Payload) {
 				t.Helper()
-				encoded, err := event.Marshal("1", "test", now, "", told)
+				encoded, err := event.Marshal("1", "test", now, "", payload)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,7 +77,7 @@ func TestAClusterReportsItselfOnly(t *testing.T) {
 					t.Fatalf("the term ends: %v", err)
 				}
 			}
-			tell(lie.subject, lie.told)
+			apply(lie.subject, lie.payload)
 			if changes := step.State.Flush(); !changes.Empty() {
 				t.Errorf("it changes %+v", changes)
 			}
@@ -86,16 +86,16 @@ func TestAClusterReportsItselfOnly(t *testing.T) {
 			}
 			// A status of b about a workload in a comes on the right subject, and is no lie
 			// that can be told by its form.
-			tell(event.StatusSubject("b", id), status("b", now.UnixNano()))
+			apply(event.StatusSubject("b", id), status("b", now.UnixNano()))
 			if changes := step.State.Flush(); !changes.Empty() {
 				t.Errorf("a status of the other cluster changes %+v", changes)
 			}
-			tell(event.NodeSubject("b", "n"), node("b", at(0), 8))
+			apply(event.NodeSubject("b", "n"), node("b", at(0), 8))
 			changes := step.State.Flush()
 			if len(changes.Nodes) != 1 || changes.Nodes[0].Cluster != "b" || changes.Nodes[0].Allocatable["cpu"] != 8 || len(changes.Updated) != 0 {
 				t.Errorf("the truth changes %+v", changes)
 			}
-			tell(event.StatusSubject("a", id), status("a", now.UnixNano()))
+			apply(event.StatusSubject("a", id), status("a", now.UnixNano()))
 			if changes := step.State.Flush(); len(changes.Updated) != 1 {
 				t.Errorf("the dispatcher of the other cluster is not heard: %+v", changes)
 			}

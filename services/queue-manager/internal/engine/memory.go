@@ -30,8 +30,8 @@ func (s QuarantineSet) Add(more ...state.Quarantined) {
 // of a term, before any message.
 func (s QuarantineSet) Apply(step *Step, now time.Time) {
 	for _, key := range slices.Sorted(maps.Keys(s)) {
-		aside := s[key]
-		step.Do(decisionlog.Input{Kind: decisionlog.Quarantine, At: now, Quarantined: &aside})
+		quarantined := s[key]
+		step.Do(decisionlog.Input{Kind: decisionlog.Quarantine, At: now, Quarantined: &quarantined})
 	}
 }
 
@@ -139,14 +139,14 @@ func (m *Memory) TakeUnannounced(s *state.State) (unannounced []state.Quarantine
 
 // Store has a part of the quarantine written to the ledger. An operator can release only
 // what is there, even while another process leads.
-func (m *Memory) Store(aside []state.Quarantined, write func([]state.Quarantined) error) error {
-	if len(aside) == 0 {
+func (m *Memory) Store(quarantined []state.Quarantined, write func([]state.Quarantined) error) error {
+	if len(quarantined) == 0 {
 		return nil
 	}
-	if err := write(aside); err != nil {
+	if err := write(quarantined); err != nil {
 		return err
 	}
-	for _, a := range aside {
+	for _, a := range quarantined {
 		m.stored[keyOf(a)] = true
 	}
 	return nil

@@ -18,10 +18,10 @@ import (
 // released for that process, too, when it leads again.
 func TestWhatIsReleasedWhileAnotherLeads(t *testing.T) {
 	t.Parallel()
-	aside := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
+	quarantined := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
 	m := NewMemory()
-	m.Remember(Diagnosis{Quarantined: aside})
-	if err := m.Store(aside, func([]state.Quarantined) error { return nil }); err != nil {
+	m.Remember(Diagnosis{Quarantined: quarantined})
+	if err := m.Store(quarantined, func([]state.Quarantined) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	// Another process leads, and an operator releases it there.
@@ -40,11 +40,11 @@ func TestWhatIsReleasedWhileAnotherLeads(t *testing.T) {
 // process leads again: an operator can only release what is there.
 func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
 	t.Parallel()
-	aside := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
+	quarantined := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
 	m := NewMemory()
-	m.Remember(Diagnosis{Quarantined: aside})
+	m.Remember(Diagnosis{Quarantined: quarantined})
 	away := errors.New("the ledger is away")
-	if err := m.Store(aside, func([]state.Quarantined) error { return away }); !errors.Is(err, away) {
+	if err := m.Store(quarantined, func([]state.Quarantined) error { return away }); !errors.Is(err, away) {
 		t.Fatalf("kept with %v", err)
 	}
 	s := state.New(2, state.Stored{})
@@ -52,7 +52,7 @@ func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
 		t.Errorf("released is %v", released)
 	}
 	unkept := m.Unstored(s)
-	if len(unkept) != 1 || unkept[0] != aside[0] {
+	if len(unkept) != 1 || unkept[0] != quarantined[0] {
 		t.Fatalf("to be written is %v", unkept)
 	}
 	if err := m.Store(unkept, func([]state.Quarantined) error { return nil }); err != nil {
@@ -70,12 +70,12 @@ func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
 // another process has led, an operator may have released it there.
 func TestWhatCouldNotBeKeptIsForgottenWhenAnotherHasLed(t *testing.T) {
 	t.Parallel()
-	aside := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
+	quarantined := []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Why: "refused"}}
 	for name, c := range map[string]struct {
 		before int64 // the epoch before the second term of the process
 		unkept []state.Quarantined
 	}{
-		"the process leads again": {before: 5, unkept: aside},
+		"the process leads again": {before: 5, unkept: quarantined},
 		"another has led":         {before: 7},
 		"the ledger is older":     {before: 3},
 	} {
@@ -83,7 +83,7 @@ func TestWhatCouldNotBeKeptIsForgottenWhenAnotherHasLed(t *testing.T) {
 			t.Parallel()
 			m := NewMemory()
 			m.StartTerm(4, 5)
-			m.Remember(Diagnosis{Quarantined: aside})
+			m.Remember(Diagnosis{Quarantined: quarantined})
 			m.StartTerm(c.before, 9)
 			m.Sync(nil)
 			if unkept := m.Unstored(state.New(9, state.Stored{})); !slices.Equal(unkept, c.unkept) {
@@ -101,7 +101,7 @@ func TestWhatCouldNotBeKeptIsForgottenWhenAnotherHasLed(t *testing.T) {
 func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 	t.Parallel()
 	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
-	aside := state.Quarantined{Workload: id, Level: state.QuarantineFrozen, Tries: 1, Why: "refused"}
+	quarantined := state.Quarantined{Workload: id, Level: state.QuarantineFrozen, Tries: 1, Why: "refused"}
 	now := time.Unix(1_800_000_000, 0)
 	m := NewMemory()
 	m.StartTerm(4, 5)
@@ -113,10 +113,10 @@ func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 			}}},
 		})
 		step := &Step{State: s, Logger: zap.NewNop()}
-		m.Remember(Diagnosis{Quarantined: []state.Quarantined{aside}})
-		m.Sync([]state.Quarantined{aside})
+		m.Remember(Diagnosis{Quarantined: []state.Quarantined{quarantined}})
+		m.Sync([]state.Quarantined{quarantined})
 		m.ApplyTo(step, now)
-		if unannounced := m.TakeUnannounced(s); !slices.Equal(unannounced, []state.Quarantined{aside}) {
+		if unannounced := m.TakeUnannounced(s); !slices.Equal(unannounced, []state.Quarantined{quarantined}) {
 			t.Errorf("%s: to be announced is %v", name, unannounced)
 		}
 		if again := m.TakeUnannounced(s); len(again) > 0 {

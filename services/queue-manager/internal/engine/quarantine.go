@@ -80,8 +80,8 @@ func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 }
 
 // quarantine keeps workloads and nodes out of decisions from the next term on.
-func (l *leader) quarantine(ctx context.Context, aside []state.Quarantined) {
-	for _, a := range aside {
+func (l *leader) quarantine(ctx context.Context, quarantined []state.Quarantined) {
+	for _, a := range quarantined {
 		what := "workload"
 		if a.Node.Name != "" {
 			what = "node"
@@ -90,13 +90,13 @@ func (l *leader) quarantine(ctx context.Context, aside []state.Quarantined) {
 		l.Logger.Error("quarantined what the database refuses to store", zap.String("what", what), zap.String("name", keyOf(a)),
 			zap.Int("level", int(a.Level)), zap.Time("until", a.Until), zap.String("reason", a.Why))
 	}
-	l.storeQuarantine(ctx, aside)
+	l.storeQuarantine(ctx, quarantined)
 }
 
 // storeQuarantine writes a part of the quarantine to the ledger. What cannot be written is
 // tried again when this process leads the next time.
-func (l *leader) storeQuarantine(ctx context.Context, aside []state.Quarantined) {
-	err := l.memory.Store(aside, func(aside []state.Quarantined) error { return l.Store.Quarantine(ctx, l.epoch, aside) })
+func (l *leader) storeQuarantine(ctx context.Context, quarantined []state.Quarantined) {
+	err := l.memory.Store(quarantined, func(quarantined []state.Quarantined) error { return l.Store.Quarantine(ctx, l.epoch, quarantined) })
 	if err != nil {
 		l.Logger.Error("cannot store the quarantine; a next leader will not have it", zap.Error(err))
 	}

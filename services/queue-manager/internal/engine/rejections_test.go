@@ -40,28 +40,28 @@ func TestEachRejectionIsAnswered(t *testing.T) {
 	away := errors.New("NATS is away")
 	for name, c := range map[string]struct {
 		sequence, attempts uint64
-		tell               error
+		err                error
 		want               string
 		poisoned           bool
 	}{
-		"published":                     {7, 1, nil, "buried", true},
-		"another one":                   {8, 1, nil, "buried", true},
-		"published when delivered late": {9, 3, nil, "buried", true},
+		"published":                     {7, 1, nil, "dead-lettered", true},
+		"another one":                   {8, 1, nil, "dead-lettered", true},
+		"published when delivered late": {9, 3, nil, "dead-lettered", true},
 		"not published":                 {10, 1, away, "retry 5s", false},
-		"not published for long":        {11, 5, away, "buried", true},
+		"not published for long":        {11, 5, away, "dead-lettered", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &settled{}
 			step := &Step{
 				Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
-				DeadLetter: func(context.Context, bus.Delivery, string) { _ = s.note("buried") },
+				DeadLetter: func(context.Context, bus.Delivery, string) { _ = s.note("dead-lettered") },
 			}
 			d := bus.Delivery{Subject: "s", Data: encoded, Sequence: c.sequence, Attempts: c.attempts, Stored: time.Unix(1, 2)}.SettledBy(s)
 			memory, ids := NewMemory(), []string{}
 			step.Reject(t.Context(), Refused{d, errors.New("no")}, memory, func(id string, _ *event.WorkloadRejected) error {
 				ids = append(ids, id)
-				return c.tell
+				return c.err
 			})
 			if !slices.Equal(s.what, []string{c.want}) {
 				t.Errorf("the message was settled as %q, want %q", s.what, c.want)

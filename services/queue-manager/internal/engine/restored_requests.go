@@ -36,8 +36,8 @@ func (r requests) note(p event.Request, stored time.Time) {
 }
 
 // follow reports whether a request of the type of p may count after an event of its workload.
-func (r requests) follow(p event.Request, said time.Time) bool {
-	return r[p.About()][p.EventType()].After(said.Add(-unknownFor))
+func (r requests) follow(p event.Request, at time.Time) bool {
+	return r[p.About()][p.EventType()].After(at.Add(-unknownFor))
 }
 
 // Unasked is a workload of which something was asked in the lost time, which is not in effect.

@@ -36,9 +36,9 @@ type streamState interface {
 	State(ctx context.Context, stream string) (bus.StreamState, error)
 }
 
-// watchSubmissions tells from time to time how many seconds the oldest submission has
+// watchSubmissions reports from time to time how many seconds the oldest submission has
 // waited for intake. While NATS does not answer it is silent: other metrics name NATS.
-func watchSubmissions(ctx context.Context, nats streamState, every time.Duration, tell func(seconds float64)) error {
+func watchSubmissions(ctx context.Context, nats streamState, every time.Duration, report func(seconds float64)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -48,9 +48,9 @@ func watchSubmissions(ctx context.Context, nats streamState, every time.Duration
 		switch {
 		case err != nil:
 		case found.Oldest.IsZero():
-			tell(0)
+			report(0)
 		default:
-			tell(max(0, time.Since(found.Oldest).Seconds()))
+			report(max(0, time.Since(found.Oldest).Seconds()))
 		}
 		select {
 		case <-ctx.Done():

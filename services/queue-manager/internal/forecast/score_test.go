@@ -15,14 +15,14 @@ func TestALateQueueIsKnownBeforeItsWorkloadsStart(t *testing.T) {
 	t.Parallel()
 	made := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	var s scores
-	told := func(id workload.ID, queue string, now time.Time) time.Duration {
+	forecast := func(id workload.ID, queue string, now time.Time) time.Duration {
 		var e workload.Estimate
 		return s.quantiles(&workload.Record{Workload: workload.Workload{ID: id, Queue: queue}}, false, now, time.Hour, &e)[estimate.P90]
 	}
-	told("late", "a", made)
-	told("new", "b", made.Add(3*time.Hour))
+	forecast("late", "a", made)
+	forecast("new", "b", made.Add(3*time.Hour))
 	s.wait(made.Add(4 * time.Hour))
-	if a, b := told("next", "a", made.Add(4*time.Hour)), told("other", "b", made.Add(4*time.Hour)); a != 4*time.Hour || b != time.Hour {
+	if a, b := forecast("next", "a", made.Add(4*time.Hour)), forecast("other", "b", made.Add(4*time.Hour)); a != 4*time.Hour || b != time.Hour {
 		t.Errorf("the p90 is %s in the late queue and %s in the other; want 4h and 1h", a, b)
 	}
 }
@@ -48,17 +48,17 @@ func TestWhatIsHeldBackIsNoLateStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var s scores
-			told := func(id workload.ID, held bool, now time.Time) time.Duration {
+			forecast := func(id workload.ID, held bool, now time.Time) time.Duration {
 				var e workload.Estimate
 				return s.quantiles(&workload.Record{Workload: workload.Workload{ID: id, Queue: "q"}}, held, now, time.Hour, &e)[estimate.P90]
 			}
-			told("first", false, made)
+			forecast("first", false, made)
 			later := made.Add(4 * time.Hour)
 			r := workload.Record{Workload: workload.Workload{ID: "first", Queue: "q"}, Phase: workload.Queued, Hold: c.hold, Reason: c.why}
 			s.settle([]state.StoredWorkload{{Record: r}}, nil, nil)
-			told("first", heldBack(&r), later) // it is not opened again either
+			forecast("first", heldBack(&r), later) // it is not opened again either
 			s.wait(later)
-			if got := told("next", false, later); got != c.p90 {
+			if got := forecast("next", false, later); got != c.p90 {
 				t.Errorf("the p90 of the next one is %s, want %s", got, c.p90)
 			}
 			if _, open := s.open["first"]; open != (c.p90 != time.Hour) {

@@ -56,14 +56,14 @@ func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.LastEvents) =
 // the ledger has each message in the outbox, or has forgotten it. It must be called
 // before the relay of the term runs, which moves the watermarks.
 func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, err error) {
-	marks, err := past.Watermarks(ctx)
+	watermarks, err := past.Watermarks(ctx)
 	if err != nil {
 		return found, err
 	}
 	found.Ends = map[string]store.Watermark{}
 	commands := map[workload.ID]map[string]*event.GangCommand{} // by workload and cluster
 	var order []*event.GangCommand
-	err = found.look(ctx, past, streams, bus.DispatchStream, marks, func(_ bus.Delivery, payload event.Payload) {
+	err = found.look(ctx, past, streams, bus.DispatchStream, watermarks, func(_ bus.Delivery, payload event.Payload) {
 		command := payload.(*event.GangCommand)
 		removal := event.GangCommand{State: event.Absent, Kind: command.Kind}
 		if !removal.NeedsManifest() {
@@ -81,7 +81,7 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	}
 	found.Commands = slices.DeleteFunc(order, func(c *event.GangCommand) bool { return commands[c.Workload][c.Cluster] != c })
 	last := map[workload.ID]int{}
-	err = found.look(ctx, past, streams, bus.EventsStream, marks, func(d bus.Delivery, payload event.Payload) {
+	err = found.look(ctx, past, streams, bus.EventsStream, watermarks, func(d bus.Delivery, payload event.Payload) {
 		changed := payload.(*event.WorkloadChanged)
 		if i, again := last[changed.ID]; again {
 			found.LastEvents[i] = LastEvent{changed.Record, d}
@@ -95,7 +95,7 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 
 // look compares a stream from its watermark on, or all of it when it is not the stream of
 // the watermark, and notes up to where.
-func (f *Found) look(ctx context.Context, past Past, streams Streams, stream string, marks map[string]store.Watermark, each func(bus.Delivery, event.Payload)) error {
+func (f *Found) look(ctx context.Context, past Past, streams Streams, stream string, watermarks map[string]store.Watermark, each func(bus.Delivery, event.Payload)) error {
 	state, err := streams.State(ctx, stream)
 	if errors.Is(err, bus.ErrNoStream) {
 		return nil
@@ -103,10 +103,10 @@ func (f *Found) look(ctx context.Context, past Past, streams Streams, stream str
 	if err != nil {
 		return err
 	}
-	mark, end := marks[stream], endOf(state)
+	watermark, end := watermarks[stream], endOf(state)
 	var after uint64
-	if end.Created.Equal(mark.Created) && end.Last >= mark.Last {
-		after = mark.Last
+	if end.Created.Equal(watermark.Created) && end.Last >= watermark.Last {
+		after = watermark.Last
 	}
 	if end.Last > after {
 		last, err := unknown(ctx, past, streams, stream, after, each)

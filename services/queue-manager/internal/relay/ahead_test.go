@@ -47,7 +47,7 @@ func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 		"before the first message of the term": func(t *testing.T, w *aheadWorld, l stepped) error {
 			l.goesOn(t)
 			w.late(t, lost)
-			w.say(t, l)
+			w.handOwn(t, l)
 			_, err := l.Next(t.Context(), l.number)
 			return err
 		},
@@ -59,7 +59,7 @@ func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 			if _, err := w.arrive(t, lost, bus.End{Sequence: w.ends[w.stream].Last + 1, ID: known.EventID}); err != nil {
 				t.Fatal(err)
 			}
-			w.say(t, l)
+			w.handOwn(t, l)
 			_, err := l.Next(t.Context(), l.number)
 			return err
 		},
@@ -85,13 +85,13 @@ func TestAMessageOfLostTimeThatArrivesLateIsFound(t *testing.T) {
 func (w *aheadWorld) findsAndGoesOn(t *testing.T, lost workload.ID) {
 	t.Helper()
 	found := w.compare(t)
-	if !tells(found, lost) {
+	if !finds(found, lost) {
 		t.Errorf("the next term finds nothing of %s: %+v", lost, found)
 	}
 	w.epoch++
 	l := w.begins(t, w.bus)
 	l.goesOn(t)
-	m := w.say(t, l)
+	m := w.handOwn(t, l)
 	l.next(t)
 	if stored := w.stored(t, w.stream, w.filter); stored[len(stored)-1] != m.EventID {
 		t.Errorf("the stream has %q, want %s at the end", stored, m.EventID)
@@ -165,7 +165,7 @@ func TestWhatIsKnownMayArriveLate(t *testing.T) {
 			}
 		},
 		"in the history": func(t *testing.T, w *aheadWorld) {
-			w.told = append(w.told, store.HistoryEvent{Seq: 1, EventID: "queue-manager/1/1003"})
+			w.history = append(w.history, store.HistoryEvent{Seq: 1, EventID: "queue-manager/1/1003"})
 			w.late(t, "queue-manager/1/1003")
 		},
 		"of another service": func(t *testing.T, w *aheadWorld) { w.late(t, "intake/1003") },
@@ -177,7 +177,7 @@ func TestWhatIsKnownMayArriveLate(t *testing.T) {
 				arrives(t, w)
 				l := w.begins(t, w.bus)
 				l.goesOn(t)
-				m := w.say(t, l)
+				m := w.handOwn(t, l)
 				l.next(t)
 				w.drained(t)
 				stored := w.stored(t, w.stream, w.filter)
@@ -196,7 +196,7 @@ func TestNothingArrivesLateBehindAMessageOfTheTerm(t *testing.T) {
 		w := newAheadWorld(t, under)
 		l := w.begins(t, w.bus)
 		l.goesOn(t)
-		w.say(t, l)
+		w.handOwn(t, l)
 		l.next(t)
 		if _, err := w.arrive(t, "queue-manager/1/1003", bus.End{Sequence: w.ends[w.stream].Last}); !errors.Is(err, bus.ErrOvertaken) {
 			t.Errorf("the late message gets %v, want %v", err, bus.ErrOvertaken)
@@ -238,7 +238,7 @@ func TestWhatIsFoundIsNotFoundAgain(t *testing.T) {
 			}
 		}
 		found := w.compareWith(t, server)
-		if !tells(found, "w-1003") {
+		if !finds(found, "w-1003") {
 			t.Fatalf("what arrives meanwhile is not found: %+v", found)
 		}
 		l := w.begins(t, w.bus)
@@ -263,7 +263,7 @@ func TestAStreamIsNotReadWithoutNeed(t *testing.T) {
 		if server.read != 1 {
 			t.Errorf("the stream was read %d times for one message, want once", server.read)
 		}
-		w.say(t, l)
+		w.handOwn(t, l)
 		l.next(t)
 		if _, err := w.arrive(t, "intake/1004", bus.End{Sequence: w.ends[w.stream].Last + 2}); err != nil {
 			t.Fatal(err)

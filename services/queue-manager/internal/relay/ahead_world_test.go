@@ -74,8 +74,8 @@ func (w *aheadWorld) compareWith(t *testing.T, streams relay.Streams) relay.Foun
 	return found
 }
 
-// tells reports whether a workload is among what was found.
-func tells(found relay.Found, of workload.ID) bool {
+// finds reports whether a workload is among what was found.
+func finds(found relay.Found, of workload.ID) bool {
 	return slices.ContainsFunc(found.Commands, func(c *event.GangCommand) bool { return c.Workload == of }) ||
 		slices.ContainsFunc(found.LastEvents, func(f relay.LastEvent) bool { return f.ID == of })
 }
@@ -135,8 +135,8 @@ func (s stepped) next(t *testing.T) {
 	}
 }
 
-// say hands the publisher a message of its term.
-func (w *aheadWorld) say(t *testing.T, l stepped) store.Outgoing {
+// handOwn hands the publisher a message of its term.
+func (w *aheadWorld) handOwn(t *testing.T, l stepped) store.Outgoing {
 	t.Helper()
 	m := w.add(t, w.subject("own"), w.payload("own"))
 	l.Hand([]store.Outgoing{m})

@@ -78,7 +78,7 @@ func (p *publisher) removePublished(ctx context.Context, messages []store.Outgoi
 		if err := p.saveWatermark(ctx); err != nil {
 			return err
 		}
-		if !p.marked() {
+		if !p.watermarkStored() {
 			p.keep(messages)
 			return nil
 		}

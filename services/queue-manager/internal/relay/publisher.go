@@ -202,7 +202,7 @@ func neverMade() time.Time { return time.Unix(0, 0).UTC() }
 
 // saveWatermark remembers what the stream has had, if that is news.
 func (p *publisher) saveWatermark(ctx context.Context) error {
-	if p.watermark.Created.IsZero() || p.marked() {
+	if p.watermark.Created.IsZero() || p.watermarkStored() {
 		return nil
 	}
 	err := p.Store.SetWatermark(ctx, p.Epoch, p.stream, p.watermark)
@@ -219,7 +219,7 @@ func (p *publisher) saveWatermark(ctx context.Context) error {
 	return err
 }
 
-// marked reports whether a watermark is stored that covers all that was published.
-func (p *publisher) marked() bool {
+// watermarkStored reports whether a watermark is stored that covers all that was published.
+func (p *publisher) watermarkStored() bool {
 	return !p.watermark.Created.IsZero() && p.watermark.Last == p.saved.Last && p.watermark.Created.Equal(p.saved.Created)
 }

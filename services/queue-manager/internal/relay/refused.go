@@ -46,7 +46,7 @@ func (p *publisher) keep(messages []store.Outgoing) {
 // removeKept removes what was published and kept, once a watermark that covers it is
 // stored. It reads the outbox again, because what is kept may be much.
 func (p *publisher) removeKept(ctx context.Context) error {
-	if !p.kept || !p.marked() {
+	if !p.kept || !p.watermarkStored() {
 		return nil
 	}
 	for after := int64(0); after < p.last; {

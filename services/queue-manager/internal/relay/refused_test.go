@@ -20,7 +20,7 @@ func TestAMessageThatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.removed = func(m store.Outgoing) {
-		if last := w.marks[bus.DispatchStream].Last; last < uint64(m.Seq) {
+		if last := w.watermarks[bus.DispatchStream].Last; last < uint64(m.Seq) {
 			t.Errorf("message %d is removed while the watermark is %d", m.Seq, last)
 		}
 	}
@@ -63,7 +63,7 @@ func TestNothingIsRemovedBeforeItsWatermark(t *testing.T) {
 				const messages = 9
 				w := newWorld(t)
 				w.removed = func(m store.Outgoing) {
-					if last := w.marks[under.stream].Last; last < uint64(m.Seq) {
+					if last := w.watermarks[under.stream].Last; last < uint64(m.Seq) {
 						t.Errorf("message %d is removed while the watermark is %d", m.Seq, last)
 					}
 				}
@@ -71,7 +71,7 @@ func TestNothingIsRemovedBeforeItsWatermark(t *testing.T) {
 					id := workload.ID(fmt.Sprintf("w%d", i))
 					w.add(t, under.subject(id), under.payload(id))
 				}
-				w.marking, w.stuck = refusal, stuck
+				w.watermarkErr, w.stuck = refusal, stuck
 				first := w.begins(t, under)
 				if published := w.stored(t, under.stream, under.filter); len(published) != messages {
 					t.Fatalf("%d messages were published, want %d", len(published), messages)
@@ -80,7 +80,7 @@ func TestNothingIsRemovedBeforeItsWatermark(t *testing.T) {
 				w.allKnown(t)
 				second := w.begins(t, under)
 				second.tick(t)
-				w.marking = nil
+				w.watermarkErr = nil
 				second.tick(t)
 				if len(w.unsent) != len(stuck) {
 					t.Errorf("%d messages stay in the outbox after the watermark could be stored, want %d", len(w.unsent), len(stuck))
@@ -151,7 +151,7 @@ func TestKeptCommandsOfTwoBatchesAreSentAgain(t *testing.T) {
 func TestAWatermarkThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.marking = &pgconn.PgError{Code: "XX123"}
+	w.watermarkErr = &pgconn.PgError{Code: "XX123"}
 	events := publishersUnderTest()["events"]
 	following, err := w.bus.Follow(t.Context(), events.stream, events.filter)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestAWatermarkThatCannotBeStored(t *testing.T) {
 	}
 	r, ended := w.relay(t, 1)
 	for range 3 {
-		want := w.tell(t, r)
+		want := w.handEvent(t, r)
 		select {
 		case d := <-following.C:
 			if d.MessageID() != want.EventID {
@@ -170,12 +170,12 @@ func TestAWatermarkThatCannotBeStored(t *testing.T) {
 		}
 	}
 	w.mu.Lock()
-	w.marking = nil
+	w.watermarkErr = nil
 	w.mu.Unlock()
 	w.drained(t)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.marks[bus.EventsStream].Last == 0 {
+	if w.watermarks[bus.EventsStream].Last == 0 {
 		t.Error("the mark is not stored later")
 	}
 }

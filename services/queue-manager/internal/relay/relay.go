@@ -48,13 +48,13 @@ import (
 type Outbox interface {
 	Unsent(ctx context.Context, prefixes []string, after int64, limit int) ([]store.Outgoing, error)
 	CheckEpochAndAddManifests(ctx context.Context, epoch int64, messages []store.Outgoing) error
-	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Watermark) error
+	Sent(ctx context.Context, epoch int64, seqs []int64, stream string, watermark store.Watermark) error
 }
 
 // WatermarkStore is what is remembered of the streams, and what cannot be sent.
 type WatermarkStore interface {
 	Watermarks(ctx context.Context) (map[string]store.Watermark, error)
-	SetWatermark(ctx context.Context, epoch int64, stream string, mark store.Watermark) error
+	SetWatermark(ctx context.Context, epoch int64, stream string, watermark store.Watermark) error
 	MoveToUndelivered(ctx context.Context, epoch int64, message store.Outgoing, reason string) error
 }
 
@@ -185,12 +185,12 @@ func (r *Relay) publishers() []*publisher { return []*publisher{r.commands, r.ev
 
 // begin has the publishers compare their streams with what these are known to have had.
 func (r *Relay) begin(ctx context.Context) error {
-	marks, err := r.Store.Watermarks(ctx)
+	watermarks, err := r.Store.Watermarks(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range r.publishers() {
-		p.watermark, p.saved, p.compared = marks[p.stream], marks[p.stream], marks[p.stream]
+		p.watermark, p.saved, p.compared = watermarks[p.stream], watermarks[p.stream], watermarks[p.stream]
 		if end, compared := p.Compared[p.stream]; compared {
 			p.compared = end
 		}

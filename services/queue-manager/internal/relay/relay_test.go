@@ -69,7 +69,7 @@ func TestNothingNewIsPutWhereAStreamHasLostItsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, _ := w.relay(t, 1)
-	all := []string{w.tell(t, r).EventID}
+	all := []string{w.handEvent(t, r).EventID}
 	w.drained(t)
 	one, err := w.bus.State(t.Context(), bus.EventsStream)
 	if err != nil {
@@ -82,20 +82,20 @@ func TestNothingNewIsPutWhereAStreamHasLostItsEnd(t *testing.T) {
 	}
 	w.restart(t, w.dir)
 	for range 3 {
-		all = append(all, w.tell(t, r).EventID)
+		all = append(all, w.handEvent(t, r).EventID)
 	}
 	w.drained(t)
 	var found []uint64 // the end of the stream each time it is noted to have lost something
 	w.mu.Lock()
-	w.noted = func(stream string, mark store.Watermark) {
-		if state, err := w.bus.State(context.Background(), stream); stream == bus.EventsStream && mark.Created.Unix() == 0 && err == nil {
+	w.noted = func(stream string, watermark store.Watermark) {
+		if state, err := w.bus.State(context.Background(), stream); stream == bus.EventsStream && watermark.Created.Unix() == 0 && err == nil {
 			found = append(found, state.Last)
 		}
 	}
 	w.mu.Unlock()
 	w.server.Stop() // before anything new is handed over
 	for range 3 {
-		all = append(all, w.tell(t, r).EventID)
+		all = append(all, w.handEvent(t, r).EventID)
 	}
 	w.restart(t, old)
 	w.drained(t)
@@ -253,7 +253,7 @@ func TestARelayEndsWithItsEpoch(t *testing.T) {
 func TestARelayEndsWhenTheDatabaseWasRestoredToAnOlderState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.marking = store.ErrCommitMissing // that of the comparison at its begin
+	w.watermarkErr = store.ErrCommitMissing // that of the comparison at its begin
 	_, ended := w.relay(t, 1)
 	select {
 	case err := <-ended:
@@ -335,7 +335,7 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	<-w.found // of the start
 	id := workload.ID("w1")
 	for range 3 {
-		w.tell(t, r)
+		w.handEvent(t, r)
 		w.drained(t)
 	}
 	c := w.add(t, event.DispatchSubject("c", id), command(id, 1, 1))
@@ -361,7 +361,7 @@ func TestALostStreamIsFoundAndFilled(t *testing.T) {
 	for i := range 3 {
 		select {
 		case d := <-following.C:
-			if want := w.told[i].EventID; d.MessageID() != want {
+			if want := w.history[i].EventID; d.MessageID() != want {
 				t.Errorf("event %d is %q, want %q", i, d.MessageID(), want)
 			}
 		case <-deadline:
@@ -379,8 +379,8 @@ func TestWhatIsTooLargeBecomesUndeliveredAndTheRestGoesOn(t *testing.T) {
 	w.add(t, event.DispatchSubject("c", "w2"), command("w2", 1, 2))
 	w.relay(t, 1)
 	w.drained(t)
-	if len(w.aside) != 1 {
-		t.Fatalf("%d messages are set aside, want 1", len(w.aside))
+	if len(w.undelivered) != 1 {
+		t.Fatalf("%d messages are undelivered, want 1", len(w.undelivered))
 	}
 	if u := <-w.failed; u.Workload != "w1" {
 		t.Errorf("undeliverable is %q, want w1", u.Workload)

@@ -25,24 +25,24 @@ const patience = 30 * time.Second
 // ledger is an outbox in memory: what is tested here is NATS, which is real. The
 // store's own tests are with Postgres.
 type ledger struct {
-	mu       sync.Mutex
-	epoch    int64
-	seq      int64
-	unsent   []store.Outgoing
-	aside    []store.Outgoing
-	marks    map[string]store.Watermark
-	told     []store.HistoryEvent
-	changed  chan struct{}
-	looked   func()                        // called once the epoch has been looked at
-	noted    func(string, store.Watermark) // called for each watermark
-	removing func() error                  // called by Sent
-	removed  func(store.Outgoing)          // called for each message that Sent removes
-	stuck    []int64                       // messages that cannot be removed
-	marking  error                         // of SetWatermark
+	mu           sync.Mutex
+	epoch        int64
+	seq          int64
+	unsent       []store.Outgoing
+	undelivered  []store.Outgoing
+	watermarks   map[string]store.Watermark
+	history      []store.HistoryEvent
+	changed      chan struct{}
+	looked       func()                        // called once the epoch has been looked at
+	noted        func(string, store.Watermark) // called for each watermark
+	removing     func() error                  // called by Sent
+	removed      func(store.Outgoing)          // called for each message that Sent removes
+	stuck        []int64                       // messages that cannot be removed
+	watermarkErr error                         // of SetWatermark
 }
 
 func newLedger() *ledger {
-	return &ledger{epoch: 1, marks: map[string]store.Watermark{}, changed: make(chan struct{}, 1)}
+	return &ledger{epoch: 1, watermarks: map[string]store.Watermark{}, changed: make(chan struct{}, 1)}
 }
 
 func (l *ledger) Unsent(_ context.Context, prefixes []string, after int64, limit int) (out []store.Outgoing, _ error) {
@@ -68,7 +68,7 @@ func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, _ []s
 	return nil
 }
 
-func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark store.Watermark) error {
+func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, watermark store.Watermark) error {
 	if l.removing != nil {
 		if err := l.removing(); err != nil {
 			return err
@@ -80,8 +80,8 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 	if slices.ContainsFunc(seqs, func(seq int64) bool { return slices.Contains(l.stuck, seq) }) {
 		return &pgconn.PgError{Code: "XX123"}
 	}
-	if !mark.Created.IsZero() { // in one transaction
-		if err := l.SetWatermark(ctx, epoch, stream, mark); err != nil {
+	if !watermark.Created.IsZero() { // in one transaction
+		if err := l.SetWatermark(ctx, epoch, stream, watermark); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (l *ledger) Sent(ctx context.Context, epoch int64, seqs []int64, stream str
 
 func (l *ledger) MoveToUndelivered(_ context.Context, _ int64, message store.Outgoing, _ string) error {
 	l.mu.Lock()
-	l.aside = append(l.aside, message)
+	l.undelivered = append(l.undelivered, message)
 	l.mu.Unlock()
 	l.remove(func(m store.Outgoing) bool { return m.Seq == message.Seq })
 	return nil
@@ -116,47 +116,47 @@ func (l *ledger) remove(gone func(store.Outgoing) bool) {
 func (l *ledger) Watermarks(context.Context) (map[string]store.Watermark, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	marks := map[string]store.Watermark{}
-	for name, mark := range l.marks {
-		marks[name] = mark
+	watermarks := map[string]store.Watermark{}
+	for name, watermark := range l.watermarks {
+		watermarks[name] = watermark
 	}
-	return marks, nil
+	return watermarks, nil
 }
 
-func (l *ledger) SetWatermark(_ context.Context, _ int64, stream string, mark store.Watermark) error {
+func (l *ledger) SetWatermark(_ context.Context, _ int64, stream string, watermark store.Watermark) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.marking != nil {
-		return l.marking
+	if l.watermarkErr != nil {
+		return l.watermarkErr
 	}
 	if l.noted != nil {
-		l.noted(stream, mark)
+		l.noted(stream, watermark)
 	}
-	l.marks[stream] = mark
+	l.watermarks[stream] = watermark
 	return nil
 }
 
-func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, _ int) (told []store.HistoryEvent, last int64, _ error) {
+func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, _ int) (history []store.HistoryEvent, last int64, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, t := range l.told {
+	for _, t := range l.history {
 		if t.Seq > after {
-			told, last = append(told, t), t.Seq
+			history, last = append(history, t), t.Seq
 		}
 	}
-	return told, last, nil
+	return history, last, nil
 }
 
-// KnownMessages knows what is in the outbox, and what was told.
+// KnownMessages knows what is in the outbox, and what is in the history.
 func (l *ledger) KnownMessages(_ context.Context, messages []store.MessageRef) (map[string]bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	said := map[string]bool{}
+	known := map[string]bool{}
 	for _, m := range messages {
-		said[m.EventID] = slices.ContainsFunc(l.unsent, func(o store.Outgoing) bool { return o.EventID == m.EventID }) ||
-			slices.ContainsFunc(l.told, func(t store.HistoryEvent) bool { return t.EventID == m.EventID })
+		known[m.EventID] = slices.ContainsFunc(l.unsent, func(o store.Outgoing) bool { return o.EventID == m.EventID }) ||
+			slices.ContainsFunc(l.history, func(t store.HistoryEvent) bool { return t.EventID == m.EventID })
 	}
-	return said, nil
+	return known, nil
 }
 
 // add puts a message into the outbox and returns it.
@@ -281,14 +281,14 @@ func (w *world) stored(t *testing.T, stream, filter string) (ids []string) {
 	return ids
 }
 
-// tell puts an event of a workload's life into outbox and history, and hands it to
+// handEvent puts an event of a workload's life into outbox and history, and hands it to
 // the relay.
-func (w *world) tell(t *testing.T, r *relay.Relay) store.Outgoing {
+func (w *world) handEvent(t *testing.T, r *relay.Relay) store.Outgoing {
 	t.Helper()
 	record := workload.Record{Workload: workload.Workload{ID: "w1", Queue: "q"}, Phase: workload.Running}
 	m := w.add(t, event.EventsSubject("q", record.ID), &event.WorkloadChanged{Record: record})
 	w.mu.Lock()
-	w.told = append(w.told, store.HistoryEvent{Seq: m.Seq, EventID: m.EventID, At: time.Now(), Record: record})
+	w.history = append(w.history, store.HistoryEvent{Seq: m.Seq, EventID: m.EventID, At: time.Now(), Record: record})
 	w.mu.Unlock()
 	r.Hand([]store.Outgoing{m})
 	return m

@@ -90,9 +90,9 @@ func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []strin
 	keys = map[admission.NodeKey]bool{}
 	var at, of int64
 	from, present := *version, false
-	var governs bool
+	var changed bool
 	var workloads, clusters, nodes []string
-	_, err = pgx.ForEachRow(rows, []any{&at, &of, &workloads, &clusters, &nodes, &governs}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&at, &of, &workloads, &clusters, &nodes, &changed}, func() error {
 		if at == from && (*epoch == 0 || of == *epoch) {
 			present, *epoch = true, of
 			return nil
@@ -102,7 +102,7 @@ func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []strin
 		}
 		*version, *epoch = at, of
 		n++
-		settings = settings || governs
+		settings = settings || changed
 		for _, id := range workloads {
 			if !seen[id] {
 				seen[id] = true

@@ -102,12 +102,12 @@ func TestALeaderWhoseCommitsVanishedChangesNoWatermark(t *testing.T) {
 			if err != nil || len(unsent) != 1 {
 				t.Fatalf("the outbox has %+v, %v", unsent, err)
 			}
-			epoch, mark := l.term.Epoch, store.Watermark{Created: time.Unix(1_800_000_000, 0).UTC(), Last: 7}
-			if err := relay.SetWatermark(t.Context(), epoch, "EVENTS", mark); err != nil {
+			epoch, watermark := l.term.Epoch, store.Watermark{Created: time.Unix(1_800_000_000, 0).UTC(), Last: 7}
+			if err := relay.SetWatermark(t.Context(), epoch, "EVENTS", watermark); err != nil {
 				t.Fatalf("before the loss: %v", err)
 			}
 			l.lose(t, 1)
-			later := store.Watermark{Created: mark.Created, Last: 9}
+			later := store.Watermark{Created: watermark.Created, Last: 9}
 			for what, err := range map[string]error{
 				"a mark":                     relay.SetWatermark(t.Context(), epoch, "EVENTS", later),
 				"a message that was sent":    relay.Sent(t.Context(), epoch, []int64{unsent[0].Seq}, "EVENTS", later),
@@ -119,8 +119,8 @@ func TestALeaderWhoseCommitsVanishedChangesNoWatermark(t *testing.T) {
 					}
 				})
 			}
-			if marks, err := l.Watermarks(t.Context()); err != nil || !marks["EVENTS"].Created.Equal(mark.Created) || marks["EVENTS"].Last != mark.Last {
-				t.Errorf("the stream is known to have had %+v, %v; want %+v", marks["EVENTS"], err, mark)
+			if watermarks, err := l.Watermarks(t.Context()); err != nil || !watermarks["EVENTS"].Created.Equal(watermark.Created) || watermarks["EVENTS"].Last != watermark.Last {
+				t.Errorf("the stream is known to have had %+v, %v; want %+v", watermarks["EVENTS"], err, watermark)
 			}
 			if left, err := l.Unsent(t.Context(), []string{"muster.events."}, 0, 10); err != nil || len(left) != 1 {
 				t.Errorf("the outbox has %+v, %v; want the one message", left, err)

@@ -140,14 +140,14 @@ func (s *Store) Unsent(ctx context.Context, prefixes []string, after int64, limi
 // so it does not wait for the disk. A watermark without a time is not known. The error
 // wraps ErrFenced when another queue-manager has become leader, and ErrCommitMissing when the
 // database was restored to an older state.
-func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, mark Watermark) error {
+func (s *Store) Sent(ctx context.Context, epoch int64, seqs []int64, stream string, watermark Watermark) error {
 	reached := s.hasReached()
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
 		batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 		queueReached(batch, reached)
 		batch.Queue(`DELETE FROM outbox WHERE seq = ANY($1) AND `+lastVersion+` >= $2`, seqs, reached)
-		if !mark.Created.IsZero() {
-			queueWatermark(batch, stream, mark, reached)
+		if !watermark.Created.IsZero() {
+			queueWatermark(batch, stream, watermark, reached)
 		}
 	})
 	if err != nil {

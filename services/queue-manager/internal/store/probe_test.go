@@ -170,9 +170,9 @@ func TestQuarantineIsKeptAndReleased(t *testing.T) {
 	if err := l.Quarantine(t.Context(), l.term.Epoch-1, []state.Quarantined{want}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a replaced leader sets aside: %v", err)
 	}
-	aside, err := l.Quarantined(t.Context())
-	if err != nil || len(aside) != 2 || aside[0] != node || aside[1] != want {
-		t.Fatalf("in quarantine are %+v, %v", aside, err)
+	quarantined, err := l.Quarantined(t.Context())
+	if err != nil || len(quarantined) != 2 || quarantined[0] != node || quarantined[1] != want {
+		t.Fatalf("in quarantine are %+v, %v", quarantined, err)
 	}
 	for _, what := range []string{string(id), "c/n"} {
 		if was, err := l.again(t).Unquarantine(t.Context(), what); !was || err != nil {
@@ -182,7 +182,7 @@ func TestQuarantineIsKeptAndReleased(t *testing.T) {
 			t.Errorf("%s is released twice", what)
 		}
 	}
-	if aside, err := l.Quarantined(t.Context()); err != nil || len(aside) != 0 {
-		t.Errorf("after the release there are %+v, %v", aside, err)
+	if quarantined, err := l.Quarantined(t.Context()); err != nil || len(quarantined) != 0 {
+		t.Errorf("after the release there are %+v, %v", quarantined, err)
 	}
 }

@@ -24,10 +24,10 @@ const (
 // undefinedTable is the SQLSTATE of a schema from before the table.
 const undefinedTable = "42P01"
 
-// Quarantine keeps what was set aside for later terms.
-func (s *Store) Quarantine(ctx context.Context, epoch int64, aside []state.Quarantined) error {
+// Quarantine keeps what is in quarantine for later terms.
+func (s *Store) Quarantine(ctx context.Context, epoch int64, quarantined []state.Quarantined) error {
 	err := s.transact(ctx, epoch, func(batch *pgx.Batch) {
-		for _, a := range aside {
+		for _, a := range quarantined {
 			kind, cluster, name := quarantinedWorkload, "", string(a.Workload)
 			if a.Node.Name != "" {
 				kind, cluster, name = quarantinedNode, a.Node.Cluster, a.Node.Name
@@ -39,24 +39,24 @@ func (s *Store) Quarantine(ctx context.Context, epoch int64, aside []state.Quara
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("keep %d workloads and nodes in quarantine: %w", len(aside), err)
+		return fmt.Errorf("keep %d workloads and nodes in quarantine: %w", len(quarantined), err)
 	}
 	return nil
 }
 
-// quarantineKept is how long it is remembered that a workload was set aside that is
+// quarantineKept is how long it is remembered that a workload was in quarantine that is
 // not live any more, or was tried again.
 const quarantineKept = time.Hour
 
 // Quarantined returns what is in quarantine, in order. A schema from before
 // quarantine has nothing in it.
-func (s *Store) Quarantined(ctx context.Context) (aside []state.Quarantined, err error) {
+func (s *Store) Quarantined(ctx context.Context) (quarantined []state.Quarantined, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT kind, cluster, name, level, until, attempt, tries, why FROM quarantine
 		WHERE since > now() - $1::interval OR kind = 'node' OR
 			until IS NULL AND EXISTS (SELECT FROM workloads w WHERE w.id::text = quarantine.name)
 		ORDER BY kind, cluster, name`, quarantineKept)
 	if err == nil {
-		aside, err = pgx.CollectRows(rows, scanAside)
+		quarantined, err = pgx.CollectRows(rows, scanQuarantined)
 	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == undefinedTable {
@@ -65,10 +65,10 @@ func (s *Store) Quarantined(ctx context.Context) (aside []state.Quarantined, err
 	if err != nil {
 		return nil, fmt.Errorf("read what is in quarantine: %w", err)
 	}
-	return aside, nil
+	return quarantined, nil
 }
 
-func scanAside(row pgx.CollectableRow) (a state.Quarantined, err error) {
+func scanQuarantined(row pgx.CollectableRow) (a state.Quarantined, err error) {
 	var kind, cluster, name string
 	var level int
 	var until *time.Time
@@ -103,11 +103,11 @@ func (s *Store) Unquarantine(ctx context.Context, what string) (bool, error) {
 
 // explainQuarantined sets the reason of workloads of which nothing can be written.
 func (s *Store) explainQuarantined(ctx context.Context, live []state.StoredWorkload) error {
-	aside, err := s.Quarantined(ctx)
+	quarantined, err := s.Quarantined(ctx)
 	if err != nil {
 		return err
 	}
-	for _, a := range aside {
+	for _, a := range quarantined {
 		for i := range live {
 			if live[i].ID == a.Workload && a.Level >= state.QuarantineFailed {
 				live[i].Reason = a.Reason()
