@@ -36,18 +36,18 @@ func TestJSONPath(t *testing.T) {
 			}
 		})
 	}
-	for path, says := range map[string]string{
+	for path, want := range map[string]string{
 		"": "the expression is empty", "{.workloads[}": "unterminated array", "{.a": "unclosed action", "{.a[?(@.b==)]}": "jsonpath",
 	} {
 		t.Run("refused "+path, func(t *testing.T) {
 			t.Parallel()
 			var format output.Format
-			if err := format.Set("jsonpath=" + path); err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("it says %v, want %q", err, says)
+			if err := format.Set("jsonpath=" + path); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it says %v, want %q", err, want)
 			}
 		})
 	}
-	for path, says := range map[string]string{
+	for path, want := range map[string]string{
 		"{.items[*].name}":                    `this answer has no items; its list is workloads: want {.workloads[*].name}`,
 		"items[*].name":                       `want .workloads[*].name`,
 		`{range .items[*]}{.name}{"\n"}{end}`: `want {range .workloads[*]}{.name}`,
@@ -59,8 +59,8 @@ func TestJSONPath(t *testing.T) {
 				if err := format.Set("jsonpath=" + path); err != nil {
 					t.Fatal(err)
 				}
-				if err := output.Print(&bytes.Buffer{}, format, value, nil); err == nil || !strings.Contains(err.Error(), says) {
-					t.Errorf("it says %v, want %q", err, says)
+				if err := output.Print(&bytes.Buffer{}, format, value, nil); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("it says %v, want %q", err, want)
 				}
 			}
 		})

@@ -17,8 +17,8 @@ var (
 	amountLists = map[string]bool{
 		"requests": true, "reserved": true, "free": true, "allocatable": true, "unmanaged": true, "resources": true,
 	}
-	// amountsBeside stand beside a member "resource" that names what they are of.
-	amountsBeside = map[string]bool{
+	// moreAmounts stand next to a member "resource" that names what they are of.
+	moreAmounts = map[string]bool{
 		"asked": true, "available": true, "potential": true, "nominal": true, "used": true, "largest": true, "sum": true,
 		"amount": true, "borrowed": true, "borrowingLimit": true, "lendingLimit": true,
 	}
@@ -120,7 +120,7 @@ func (q *quantities) object(name string) error {
 		switch {
 		case amountLists[name]:
 			m.value = written(resource.Name(m.name), m.value)
-		case known && amountsBeside[m.name]:
+		case known && moreAmounts[m.name]:
 			m.value = written(of, m.value)
 		}
 		q.out.Write(m.value)

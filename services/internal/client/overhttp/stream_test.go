@@ -47,7 +47,7 @@ func TestALifeGoesOnAfterAConnection(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	life := client.Follow(ctx, workload.Record{Workload: workload.Workload{ID: "a", Queue: "q"}})
-	var told []workload.Phase
+	var seen []workload.Phase
 	for {
 		step, err := life.Next(ctx)
 		if err != nil {
@@ -57,10 +57,10 @@ func TestALifeGoesOnAfterAConnection(t *testing.T) {
 			}
 			break
 		}
-		told = append(told, step.Record.Phase)
+		seen = append(seen, step.Record.Phase)
 	}
-	if diff := cmp.Diff(phases, told); diff != "" {
-		t.Errorf("the phases (-want +told):\n%s", diff)
+	if diff := cmp.Diff(phases, seen); diff != "" {
+		t.Errorf("the phases (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,11 +25,11 @@ func run(t *testing.T, in string, args ...string) result {
 }
 
 // check checks the exit code of a command and what it says.
-func (r result) check(t *testing.T, code int, says, program string, args []string) {
+func (r result) check(t *testing.T, code int, want, program string, args []string) {
 	t.Helper()
-	if r.code != code || !strings.Contains(r.out+r.errOut, says) {
+	if r.code != code || !strings.Contains(r.out+r.errOut, want) {
 		t.Errorf("%s %s: exit code %d, want %d and %q\nstandard output: %s\nstandard error: %s",
-			program, strings.Join(args, " "), r.code, code, says, r.out, r.errOut)
+			program, strings.Join(args, " "), r.code, code, want, r.out, r.errOut)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 	for _, test := range []struct {
 		args string
-		says string
+		want string
 	}{
 		{"demmo", "did you mean demo"},
 		{"up --queues " + queues, "queues.yaml:4: queues[0].strategy: \"Fifo\": want BestEffortFIFO, StrictFIFO or Backfill"},
@@ -54,7 +54,7 @@ func TestWrongCommandLines(t *testing.T) {
 		t.Run(test.args, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
 			got := run(t, "", strings.Fields(test.args)...)
-			got.check(t, exit.Usage, test.says, "muster-dev", []string{test.args})
+			got.check(t, exit.Usage, test.want, "muster-dev", []string{test.args})
 			if got.out != "" {
 				t.Errorf("standard output has %q", got.out)
 			}

@@ -102,14 +102,14 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		options.HTTPPort, options.ConsolePort = -1, -1
 	}
 	ctx, started := cmd.Context(), time.Now()
-	options.Say("the cluster is %s", o.inWords())
+	options.Progress("the cluster is %s", o.inWords())
 	stack, err := localstack.Start(ctx, options)
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
 	defer stack.Stop()
-	options.Say("Muster is ready (%.1f s)", time.Since(started).Seconds())
-	told := time.Now()
+	options.Progress("Muster is ready (%.1f s)", time.Since(started).Seconds())
+	ready := time.Now()
 	err = run(ctx, demo.Options{
 		Stack: stack, Queue: queue, Namespace: namespace, Fitted: fitted, Image: o.image,
 		Logger: options.Logger, Out: cmd.OutOrStdout(),
@@ -117,7 +117,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "The demo took %.1f s.\n", time.Since(told).Seconds())
+	fmt.Fprintf(cmd.OutOrStdout(), "The demo took %.1f s.\n", time.Since(ready).Seconds())
 	return o.lookAround(cmd, stack)
 }
 

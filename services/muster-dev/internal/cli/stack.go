@@ -96,7 +96,7 @@ func (o *stackOptions) options(cmd *cobra.Command, queues []queuemanager.Queue) 
 	return localstack.Options{
 		Kubeconfig: o.kubeconfig, NodeSelector: o.nodeSelector, Fleet: o.fleet, Devcluster: o.devcluster,
 		DatabaseURL: o.databaseURL, Dir: o.dir, Queues: queues, Logger: logger, NATSPort: -1, ClusterOutput: clusterOutput,
-		Say: func(format string, args ...any) {
+		Progress: func(format string, args ...any) {
 			fmt.Fprintf(out, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 		},
 	}, nil

@@ -101,7 +101,7 @@ func example(t *testing.T, name string) string {
 type client struct{ path string }
 
 // want runs a command of the client and checks its exit code and what it says.
-func (c client) want(t *testing.T, code int, says string, in string, args ...string) result {
+func (c client) want(t *testing.T, code int, want string, in string, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), c.path, args...)
@@ -110,7 +110,7 @@ func (c client) want(t *testing.T, code int, says string, in string, args ...str
 		t.Fatalf("run the client: %v", err)
 	}
 	got := result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
-	got.check(t, code, says, "muster", args)
+	got.check(t, code, want, "muster", args)
 	return got
 }
 
@@ -224,9 +224,9 @@ func TestCommandsOnAStack(t *testing.T) {
 		muster.want(t, exit.OK, "has ended already: cancelled", "", "cancel", "raycluster-glue")
 		muster.want(t, exit.OK, "running", second, "submit", "-f", "-", "--id=second", "--wait=running", "--timeout=60s")
 		var d struct{ History []json.RawMessage }
-		told := muster.want(t, exit.OK, "its turn is over", "", "describe", "workload", "raycluster-glue", "-o", "json")
-		if err := json.Unmarshal([]byte(told.out), &d); err != nil || len(d.History) < 4 {
-			t.Errorf("the life of raycluster-glue has %d entries (%v): %s", len(d.History), err, told.out)
+		out := muster.want(t, exit.OK, "its turn is over", "", "describe", "workload", "raycluster-glue", "-o", "json")
+		if err := json.Unmarshal([]byte(out.out), &d); err != nil || len(d.History) < 4 {
+			t.Errorf("the life of raycluster-glue has %d entries (%v): %s", len(d.History), err, out.out)
 		}
 	})
 	t.Run("a job to its end", func(t *testing.T) {

@@ -66,7 +66,7 @@ func (o *upOptions) run(cmd *cobra.Command) (err error) {
 	}
 	options.Policy = file.Config
 	for _, note := range notes {
-		options.Say("%s: %s", o.queues, note)
+		options.Progress("%s: %s", o.queues, note)
 	}
 	if options.NATSPort = o.natsPort; o.natsPort == 0 {
 		options.NATSPort = freeOrAny(natsPort)
@@ -96,7 +96,7 @@ func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
-	defer options.Say("stopped; nothing is left")
+	defer options.Progress("stopped; nothing is left")
 	defer stack.Stop()
 	err = note.Write(localaddress.Stack{
 		NATSURL: stack.NATSURL, HTTPURL: stack.HTTPURL, TokenFile: stack.TokenFile, Kubeconfig: stack.Kubeconfig, Cluster: o.inWords(), PID: os.Getpid(), Started: started,
@@ -104,11 +104,11 @@ func (o *upOptions) serve(cmd *cobra.Command, options localstack.Options, note *
 	if err != nil {
 		return err
 	}
-	options.Say("Muster is ready (%.1f s)", time.Since(started).Seconds())
+	options.Progress("Muster is ready (%.1f s)", time.Since(started).Seconds())
 	fmt.Fprint(cmd.OutOrStdout(), o.welcome(stack, options))
 	select {
 	case <-ctx.Done():
-		options.Say("stopping")
+		options.Progress("stopping")
 		return nil
 	case err := <-stack.Failed():
 		return err

@@ -49,7 +49,7 @@ func (s *Stack) startDatabase(ctx context.Context) error {
 	if url := s.options.DatabaseURL; url != "" {
 		s.databaseURL = url
 		if !s.options.FreshDatabase {
-			s.options.Say("using the Postgres database of --database-url")
+			s.options.Progress("using the Postgres database of --database-url")
 			return nil
 		}
 		fresh, drop, err := freshDatabase(ctx, url)
@@ -58,7 +58,7 @@ func (s *Stack) startDatabase(ctx context.Context) error {
 		}
 		s.databaseURL = fresh
 		s.atStop(drop)
-		s.options.Say("using a fresh database in the Postgres of --database-url")
+		s.options.Progress("using a fresh database in the Postgres of --database-url")
 		return nil
 	}
 	started := time.Now()
@@ -71,6 +71,6 @@ func (s *Stack) startDatabase(ctx context.Context) error {
 	if s.databaseURL, err = server.CreateDatabase(ctx, "muster", ""); err != nil {
 		return err
 	}
-	s.options.Say("Postgres is ready (%.1f s)", time.Since(started).Seconds())
+	s.options.Progress("Postgres is ready (%.1f s)", time.Since(started).Seconds())
 	return nil
 }

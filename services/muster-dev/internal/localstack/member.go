@@ -25,7 +25,7 @@ type Member struct {
 
 // Join starts a further dev cluster with its services; Stop of the stack ends it.
 func (s *Stack) Join(ctx context.Context, name, fleet string) (*Member, error) {
-	s.options.Say("starting a dev cluster %q with fleet %q", name, fleet)
+	s.options.Progress("starting a dev cluster %q with fleet %q", name, fleet)
 	cluster, err := devcluster.Start(ctx, devcluster.Options{
 		Binary: s.options.Devcluster, Name: fmt.Sprintf("muster-dev-%s-%d", name, os.Getpid()), Fleet: fleet, Progress: s.options.ClusterOutput,
 	})
@@ -51,7 +51,7 @@ func (s *Stack) Join(ctx context.Context, name, fleet string) (*Member, error) {
 	m.services = inprocess.New(s.options.Logger, config)
 	s.atStop(func() {
 		if err := m.CutOff(); errors.Is(err, inprocess.ErrStillRuns) {
-			s.options.Say("the services of cluster %s do not stop; leaving them", name)
+			s.options.Progress("the services of cluster %s do not stop; leaving them", name)
 		}
 	})
 	return m, m.Return(ctx)

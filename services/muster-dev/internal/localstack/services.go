@@ -102,7 +102,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	for _, name := range append(inprocess.Names(), inprocess.Console) {
 		s.atStop(func() {
 			if err := services.Stop(name, stopTimeout); errors.Is(err, inprocess.ErrStillRuns) {
-				s.options.Say("%s does not stop; leaving it", name)
+				s.options.Progress("%s does not stop; leaving it", name)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 			return err
 		}
 	}
-	s.options.Say("services are ready: intake, queue-manager, capacity-watcher, dispatcher (%.1f s)", time.Since(started).Seconds())
+	s.options.Progress("services are ready: intake, queue-manager, capacity-watcher, dispatcher (%.1f s)", time.Since(started).Seconds())
 	return nil
 }
 

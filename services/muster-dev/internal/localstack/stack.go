@@ -55,8 +55,8 @@ type Options struct {
 	ConsolePort int
 	Dir         string // where the temporary directory is made; empty is the usual place
 	Logger      *zap.Logger
-	// Say tells the user what happens.
-	Say func(format string, args ...any)
+	// Progress prints to the user what happens.
+	Progress func(format string, args ...any)
 	// ClusterOutput gets what the dev cluster prints while it starts; nil for none.
 	ClusterOutput io.Writer
 }
@@ -162,7 +162,7 @@ func (s *Stack) startCluster(ctx context.Context) <-chan error {
 		return done
 	}
 	name := fmt.Sprintf("muster-dev-%d", os.Getpid())
-	s.options.Say("starting a dev cluster with fleet %q", s.options.Fleet)
+	s.options.Progress("starting a dev cluster with fleet %q", s.options.Fleet)
 	s.atStop(func() {
 		if s.cluster != nil {
 			s.cluster.Stop()
@@ -175,7 +175,7 @@ func (s *Stack) startCluster(ctx context.Context) <-chan error {
 		})
 		if err == nil {
 			s.cluster, s.Kubeconfig = cluster, cluster.Kubeconfig
-			s.options.Say("dev cluster is ready: %d nodes (%.1f s)", cluster.Nodes, time.Since(started).Seconds())
+			s.options.Progress("dev cluster is ready: %d nodes (%.1f s)", cluster.Nodes, time.Since(started).Seconds())
 			go s.watch("dev cluster", cluster.Exited())
 		}
 		done <- err
@@ -204,7 +204,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 	}
 	s.atStop(server.Stop)
 	s.NATSURL = server.URL()
-	s.options.Say("NATS is ready: %s", s.NATSURL)
+	s.options.Progress("NATS is ready: %s", s.NATSURL)
 	return nil
 }
 
