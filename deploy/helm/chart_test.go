@@ -208,7 +208,7 @@ func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		values map[string]any
-		says   string
+		want   string
 	}{
 		"unknown value":               {map[string]any{"quees": []any{}}, "quees"},
 		"unknown mode":                {map[string]any{"mode": "both"}, "mode"},
@@ -250,8 +250,8 @@ func TestBadValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := rendered(test.values)
-			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%s: the error is %v, want one that names %q", name, err, test.says)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: the error is %v, want one that names %q", name, err, test.want)
 			}
 		})
 	}

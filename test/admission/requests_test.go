@@ -60,7 +60,7 @@ type request struct {
 	create     string // an object
 	patch      string // of present; without either, present is deleted
 	status     bool   // the patch is of the status
-	says       string
+	want       string
 }
 
 func requests() []request {
@@ -74,45 +74,45 @@ func requests() []request {
 		{name: "a RayCluster with both labels", user: tenant, resource: rayClusters, create: rayCluster(`"labels":{"kueue.x-k8s.io/queue-name":"a","muster.dev/queue-name":"b"},`+forged, own)},
 		{name: "a RayCluster with a controller gets no user", user: operator, resource: rayClusters, create: rayCluster(queue+","+controlled+","+forged, own)},
 		{name: "the dispatcher's RayCluster with a queue label is not suspended", user: dispatcher, resource: rayClusters, create: rayCluster(queue, own)},
-		{name: "a RayCluster of another manager", user: tenant, resource: rayClusters, create: rayCluster(queue, cluster), says: "spec.managedBy: names another manager"},
-		{name: "a RayCluster with an amount without end", user: tenant, resource: rayClusters, create: rayCluster(queue, huge), says: "an amount that a container asks for"},
-		{name: "the same without a queue", user: tenant, resource: rayClusters, create: rayCluster(forged, huge), says: "an amount that a container asks for"},
+		{name: "a RayCluster of another manager", user: tenant, resource: rayClusters, create: rayCluster(queue, cluster), want: "spec.managedBy: names another manager"},
+		{name: "a RayCluster with an amount without end", user: tenant, resource: rayClusters, create: rayCluster(queue, huge), want: "an amount that a container asks for"},
+		{name: "the same without a queue", user: tenant, resource: rayClusters, create: rayCluster(forged, huge), want: "an amount that a container asks for"},
 		{name: "a RayJob with a queue", user: tenant, resource: rayJobs, create: rayJob(queue, `"shutdownAfterJobFinishes":true,`)},
-		{name: "a RayJob that keeps its cluster", user: tenant, resource: rayJobs, create: rayJob(queue, ``), says: "spec.shutdownAfterJobFinishes: is not true"},
-		{name: "a RayJob on another's cluster", user: tenant, resource: rayJobs, create: rayJob(queue, `"shutdownAfterJobFinishes":true,"clusterSelector":{"a":"b"},`), says: "spec.clusterSelector: is set"},
+		{name: "a RayJob that keeps its cluster", user: tenant, resource: rayJobs, create: rayJob(queue, ``), want: "spec.shutdownAfterJobFinishes: is not true"},
+		{name: "a RayJob on another's cluster", user: tenant, resource: rayJobs, create: rayJob(queue, `"shutdownAfterJobFinishes":true,"clusterSelector":{"a":"b"},`), want: "spec.clusterSelector: is set"},
 		{name: "an AppWrapper is stamped", user: tenant, resource: wrappers, create: `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"made",` + forged + `},"spec":{"components":[]}}`},
 		{name: "a pod of no workload", user: tenant, resource: pods, create: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"made"},"spec":{` + podSpec + `}}`},
 
 		{name: "replicas of a RayCluster", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`},
-		{name: "the head of a RayCluster", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/headGroupSpec/template/spec/containers/0/image","value":"j"}]`, says: "the head and what KubeRay adds"},
-		{name: "a worker's template", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/workerGroupSpecs/0/template/spec/containers/0/image","value":"j"}]`, says: "worker groups and their templates"},
-		{name: "a label of Muster's", user: tenant, resource: rayClusters, patch: `[{"op":"remove","path":"/metadata/labels/muster.dev~1workload"}]`, says: "the labels muster.dev/workload, cluster"},
-		{name: "an annotation of Muster's", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/metadata/annotations/muster.dev~1epoch","value":"9"}]`, says: "the annotations muster.dev/epoch"},
-		{name: "a queue label later", user: tenant, resource: rayClusters, patch: `[{"op":"add","path":"/metadata/labels/muster.dev~1queue-name","value":"a"}]`, says: "the queue label cannot be added"},
+		{name: "the head of a RayCluster", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/headGroupSpec/template/spec/containers/0/image","value":"j"}]`, want: "the head and what KubeRay adds"},
+		{name: "a worker's template", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/workerGroupSpecs/0/template/spec/containers/0/image","value":"j"}]`, want: "worker groups and their templates"},
+		{name: "a label of Muster's", user: tenant, resource: rayClusters, patch: `[{"op":"remove","path":"/metadata/labels/muster.dev~1workload"}]`, want: "the labels muster.dev/workload, cluster"},
+		{name: "an annotation of Muster's", user: tenant, resource: rayClusters, patch: `[{"op":"replace","path":"/metadata/annotations/muster.dev~1epoch","value":"9"}]`, want: "the annotations muster.dev/epoch"},
+		{name: "a queue label later", user: tenant, resource: rayClusters, patch: `[{"op":"add","path":"/metadata/labels/muster.dev~1queue-name","value":"a"}]`, want: "the queue label cannot be added"},
 		{name: "the operator changes the head", user: operator, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/headGroupSpec/template/spec/containers/0/image","value":"j"}]`},
 		{name: "the dispatcher changes the head", user: dispatcher, resource: rayClusters, patch: `[{"op":"replace","path":"/spec/headGroupSpec/template/spec/containers/0/image","value":"j"}]`},
 		{name: "the operator writes a status", user: operator, resource: rayClusters, patch: `[{"op":"add","path":"/status","value":{"reason":"r"}}]`, status: true},
-		{name: "a tenant writes a status", user: tenant, resource: rayClusters, patch: `[{"op":"add","path":"/status","value":{"reason":"r"}}]`, status: true, says: `cannot patch resource "rayclusters/status"`},
+		{name: "a tenant writes a status", user: tenant, resource: rayClusters, patch: `[{"op":"add","path":"/status","value":{"reason":"r"}}]`, status: true, want: `cannot patch resource "rayclusters/status"`},
 
-		{name: "a held RayJob is resumed", user: tenant, resource: rayJobs, patch: `[{"op":"replace","path":"/spec/suspend","value":false}]`, says: "spec.suspend: is Muster's to change"},
+		{name: "a held RayJob is resumed", user: tenant, resource: rayJobs, patch: `[{"op":"replace","path":"/spec/suspend","value":false}]`, want: "spec.suspend: is Muster's to change"},
 		{name: "the dispatcher resumes it", user: dispatcher, resource: rayJobs, patch: `[{"op":"replace","path":"/spec/suspend","value":false}]`},
-		{name: "the creator of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"replace","path":"/metadata/annotations/muster.dev~1user","value":"x"}]`, says: "the annotations muster.dev/user, user-uid"},
-		{name: "the queue of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"replace","path":"/metadata/labels/muster.dev~1queue-name","value":"x"}]`, says: "the queue label cannot be added"},
-		{name: "the controller of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]}]`, says: "the controller of an object with a queue"},
+		{name: "the creator of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"replace","path":"/metadata/annotations/muster.dev~1user","value":"x"}]`, want: "the annotations muster.dev/user, user-uid"},
+		{name: "the queue of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"replace","path":"/metadata/labels/muster.dev~1queue-name","value":"x"}]`, want: "the queue label cannot be added"},
+		{name: "the controller of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]}]`, want: "the controller of an object with a queue"},
 		{name: "another label of a held RayJob", user: tenant, resource: rayJobs, patch: `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`},
 
-		{name: "the spec of an AppWrapper", user: tenant, resource: wrappers, patch: `[{"op":"add","path":"/spec/suspend","value":true}]`, says: "the spec of an AppWrapper cannot be changed"},
-		{name: "the creator of an AppWrapper", user: tenant, resource: wrappers, patch: `[{"op":"replace","path":"/metadata/annotations/muster.dev~1user","value":"x"}]`, says: "the annotations muster.dev/user, user-uid"},
+		{name: "the spec of an AppWrapper", user: tenant, resource: wrappers, patch: `[{"op":"add","path":"/spec/suspend","value":true}]`, want: "the spec of an AppWrapper cannot be changed"},
+		{name: "the creator of an AppWrapper", user: tenant, resource: wrappers, patch: `[{"op":"replace","path":"/metadata/annotations/muster.dev~1user","value":"x"}]`, want: "the annotations muster.dev/user, user-uid"},
 		{name: "a label of an AppWrapper", user: tenant, resource: wrappers, patch: `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`},
 
-		{name: "the gate of a pod", user: tenant, resource: pods, patch: `[{"op":"remove","path":"/spec/schedulingGates"}]`, says: "the gate muster.dev/placement is Muster's"},
-		{name: "the node of a pod", user: tenant, resource: pods, patch: `[{"op":"add","path":"/spec/nodeSelector","value":{"a":"b"}}]`, says: "Muster decides on which node"},
+		{name: "the gate of a pod", user: tenant, resource: pods, patch: `[{"op":"remove","path":"/spec/schedulingGates"}]`, want: "the gate muster.dev/placement is Muster's"},
+		{name: "the node of a pod", user: tenant, resource: pods, patch: `[{"op":"add","path":"/spec/nodeSelector","value":{"a":"b"}}]`, want: "Muster decides on which node"},
 		{name: "the dispatcher lifts the gate", user: dispatcher, resource: pods, patch: `[{"op":"remove","path":"/spec/schedulingGates"}]`},
 		{name: "Kubernetes lifts the gate", user: kubernetes, resource: pods, patch: `[{"op":"remove","path":"/spec/schedulingGates"}]`},
 		{name: "a label of a pod", user: tenant, resource: pods, patch: `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`},
 		{name: "the replicas of a Deployment", user: tenant, resource: deployments, patch: `[{"op":"replace","path":"/spec/replicas","value":1}]`},
-		{name: "the template of a Deployment", user: tenant, resource: deployments, patch: `[{"op":"remove","path":"/spec/template/metadata/labels/muster.dev~1workload"}]`, says: "the labels muster.dev/workload, cluster"},
-		{name: "the gate of a Deployment", user: tenant, resource: deployments, patch: `[{"op":"add","path":"/spec/template/spec/schedulingGates","value":[{"name":"muster.dev/placement"}]}]`, says: "the gate muster.dev/placement of the template"},
+		{name: "the template of a Deployment", user: tenant, resource: deployments, patch: `[{"op":"remove","path":"/spec/template/metadata/labels/muster.dev~1workload"}]`, want: "the labels muster.dev/workload, cluster"},
+		{name: "the gate of a Deployment", user: tenant, resource: deployments, patch: `[{"op":"add","path":"/spec/template/spec/schedulingGates","value":[{"name":"muster.dev/placement"}]}]`, want: "the gate muster.dev/placement of the template"},
 
 		{name: "a RayCluster is deleted", user: tenant, resource: rayClusters},
 		{name: "a held RayJob is deleted", user: tenant, resource: rayJobs},

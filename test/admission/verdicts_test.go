@@ -68,8 +68,8 @@ func TestVerdictsAreAlike(t *testing.T) {
 	w.enforcedBy("ValidatingAdmissionPolicy")
 	want := w.play()
 	for i, r := range requests() {
-		if got := want[r.name]; (got.Message == "") != (r.says == "") || !strings.Contains(got.Message, r.says) {
-			t.Errorf("%d: %s: %+v, want a message that says %q", i, r.name, got, r.says)
+		if got := want[r.name]; (got.Message == "") != (r.want == "") || !strings.Contains(got.Message, r.want) {
+			t.Errorf("%d: %s: %+v, want a message that says %q", i, r.name, got, r.want)
 		}
 	}
 
@@ -285,9 +285,9 @@ func (w *world) enforcedBy(what string) {
 			made, err := w.send(r, namespace)
 			switch {
 			case r.status || r.patch == "" && r.create == "":
-			case r.says != "" && (err == nil || !strings.Contains(err.Error(), what)):
+			case r.want != "" && (err == nil || !strings.Contains(err.Error(), what)):
 				return false, fmt.Sprintf("%s: %v", r.name, err)
-			case r.says == "" && err != nil:
+			case r.want == "" && err != nil:
 				return false, fmt.Sprintf("%s: %v", r.name, err)
 			case r.create != "" && r.resource == wrappers && made.GetAnnotations()["muster.dev/user"] != tenant:
 				return false, r.name

@@ -67,7 +67,7 @@ func meanOf(took []time.Duration) time.Duration {
 func largeDecisions() error {
 	const nodes = 5000
 	fmt.Printf("\nOther decisions on %d nodes:\n", nodes)
-	tell := func(what string, took []time.Duration, err error) error {
+	show := func(what string, took []time.Duration, err error) error {
 		if err == nil {
 			fmt.Printf("  %-64s p50 %10s p99 %10s\n", what, fine(quantile(took, 0.50)), fine(quantile(took, 0.99)))
 		}
@@ -77,11 +77,11 @@ func largeDecisions() error {
 	near := benchSets(512, 1, 1)
 	near[0].Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: "block", SliceSize: 4, SliceLevel: "rack"}
 	took, err := d.submissions(100, near)
-	if err := tell("512 pods in one block, slices of 4 within racks", took, err); err != nil {
+	if err := show("512 pods in one block, slices of 4 within racks", took, err); err != nil {
 		return err
 	}
 	took, err = d.refusals(300)
-	if err := tell("a justified no, of a shape that was not seen before", took, err); err != nil {
+	if err := show("a justified no, of a shape that was not seen before", took, err); err != nil {
 		return err
 	}
 	for _, pods := range []int{1, 3, 64} {
@@ -92,7 +92,7 @@ func largeDecisions() error {
 			return err
 		}
 		took, err := newDeciding(nodes, 0, tree).preemptions(50, pods)
-		if err := tell(fmt.Sprintf("%d of %d running gangs evicted for a gang of %d pods", pods, nodes, pods), took, err); err != nil {
+		if err := show(fmt.Sprintf("%d of %d running gangs evicted for a gang of %d pods", pods, nodes, pods), took, err); err != nil {
 			return err
 		}
 	}

@@ -87,8 +87,8 @@ func (b *browser) shoot(name string) {
 	if !*screenshots {
 		return
 	}
-	picture := value(b, "take a picture of "+name, chromedp.FullScreenshot(100))
-	if err := os.WriteFile(filepath.Join("..", "..", "docs", "images", "console-"+name+".png"), picture, 0o644); err != nil {
+	screenshot := value(b, "take a picture of "+name, chromedp.FullScreenshot(100))
+	if err := os.WriteFile(filepath.Join("..", "..", "docs", "images", "console-"+name+".png"), screenshot, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -176,10 +176,10 @@ func showLogs(ctx context.Context, t *testing.T, name string, c testcontainers.C
 		return
 	}
 	defer logs.Close()
-	var said bytes.Buffer
-	if _, err := said.ReadFrom(logs); err != nil {
+	var output bytes.Buffer
+	if _, err := output.ReadFrom(logs); err != nil {
 		return
 	}
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
 	t.Logf("the end of what %s said:\n%s", name, strings.Join(lines[max(0, len(lines)-shown):], "\n"))
 }

@@ -42,15 +42,15 @@ func (r ready) WaitUntilReady(ctx context.Context, c wait.StrategyTarget) error 
 func run(ctx context.Context, p part) (testcontainers.Container, error) {
 	c, err := testcontainers.GenericContainer(ctx, p.request())
 	if err != nil {
-		said := ""
+		output := ""
 		if c != nil {
 			if logs, e := c.Logs(ctx); e == nil {
 				content, _ := io.ReadAll(io.LimitReader(logs, 4000))
-				said = string(content)
+				output = string(content)
 			}
 			_ = c.Terminate(context.WithoutCancel(ctx))
 		}
-		return nil, fmt.Errorf("start a container of %s with %q: %w\n%s", p.image, p.command, err, said)
+		return nil, fmt.Errorf("start a container of %s with %q: %w\n%s", p.image, p.command, err, output)
 	}
 	return c, nil
 }

@@ -142,7 +142,7 @@ func exampleFile(m message) string {
 func TestExamples(t *testing.T) {
 	for _, m := range messages() {
 		fill(reflect.ValueOf(m.payload).Elem(), "")
-		envelope, err := event.New("example", "docs", moment, m.payload)
+		envelope, err := event.New("example", "docs", fixedTime, m.payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,13 +182,13 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // moment is when everything in the examples happens.
-var moment = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+var fixedTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // fill sets every field to something.
 func fill(v reflect.Value, name string) {
 	switch v.Interface().(type) {
 	case time.Time:
-		v.Set(reflect.ValueOf(moment))
+		v.Set(reflect.ValueOf(fixedTime))
 		return
 	case workload.Duration:
 		v.Set(reflect.ValueOf(workload.Duration(90 * time.Second)))

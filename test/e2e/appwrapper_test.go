@@ -15,8 +15,8 @@ import (
 	"muster.dev/muster/test/stack"
 )
 
-// beside are the objects of stack.Beside.
-func beside(name string) map[string]schema.GroupVersionResource {
+// plainObjects are the objects of stack.PlainObjects.
+func plainObjects(name string) map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		name + "-config":  {Version: "v1", Resource: "configmaps"},
 		name + "-script":  {Version: "v1", Resource: "configmaps"},
@@ -49,17 +49,17 @@ func TestAnAppWrapperIsCreatedWholeAndRemovedWhole(t *testing.T) {
 	first := w.submit(stack.RayCluster("first", 1, 2))
 	w.reaches(first, workload.Running)
 
-	wrapped := w.submit(stack.AppWrapper(w.Namespace, "wrapper", append(stack.Beside("wrapper"), stack.RayCluster("wrapped", 1, 2))...))
+	wrapped := w.submit(stack.AppWrapper(w.Namespace, "wrapper", append(stack.PlainObjects("wrapper"), stack.RayCluster("wrapped", 1, 2))...))
 	w.waits(wrapped, workload.ReasonFit)
 	w.nothingOf(wrapped)
-	if found := w.there(beside("wrapper")); len(found) > 0 {
+	if found := w.there(plainObjects("wrapper")); len(found) > 0 {
 		t.Errorf("while it waits there are %v", found)
 	}
 
 	w.cancel(first)
 	w.reaches(wrapped, workload.Running)
 	w.asPlanned(wrapped)
-	if found := w.there(beside("wrapper")); len(found) != 4 {
+	if found := w.there(plainObjects("wrapper")); len(found) != 4 {
 		t.Errorf("when it runs there are only %v", found)
 	}
 	if pods := w.pods(wrapped); len(pods) != 4 {
@@ -69,7 +69,7 @@ func TestAnAppWrapperIsCreatedWholeAndRemovedWhole(t *testing.T) {
 	w.cancel(wrapped)
 	w.reaches(wrapped, workload.Cancelled)
 	w.nothingOf(wrapped)
-	if found := w.there(beside("wrapper")); len(found) > 0 {
+	if found := w.there(plainObjects("wrapper")); len(found) > 0 {
 		t.Errorf("after it was cancelled there are %v", found)
 	}
 }
@@ -81,7 +81,7 @@ func TestAnAppWrapperWithARefusedObjectLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=12", "memory=32Gi", "nvidia.com/gpu=2")
 	bad := "apiVersion: v1\nkind: Service\nmetadata: {name: bad}\nspec: {ports: [{port: 99999999}]}\n"
-	objects := append([]string{stack.RayCluster("rolled-back", 1, 1)}, append(stack.Beside("rolled-back"), bad)...)
+	objects := append([]string{stack.RayCluster("rolled-back", 1, 1)}, append(stack.PlainObjects("rolled-back"), bad)...)
 	id := w.submit(stack.AppWrapper(w.Namespace, "rolled-back", objects...))
 	reason := w.reaches(id, workload.Failed).Reason
 	for _, part := range []string{w.Namespace + "/rolled-back creation failure: Service bad", "99999999"} {
@@ -90,7 +90,7 @@ func TestAnAppWrapperWithARefusedObjectLeavesNothing(t *testing.T) {
 		}
 	}
 	w.nothingOf(id)
-	if found := w.there(beside("rolled-back")); len(found) > 0 {
+	if found := w.there(plainObjects("rolled-back")); len(found) > 0 {
 		t.Errorf("after the refusal there are %v", found)
 	}
 	w.released(id)
@@ -114,8 +114,8 @@ func TestTheNamesInAnEndedAppWrapperAreFree(t *testing.T) {
 	}
 	long := w.submit(wrap("long", "1h"))
 	w.reaches(long, workload.Running)
-	beside := w.submit(wrap("beside", "1s"))
-	if reason := w.reaches(beside, workload.Failed).Reason; !strings.Contains(reason.Message, "ConfigMap script: already exists and does not belong to this workload") {
+	other := w.submit(wrap("beside", "1s"))
+	if reason := w.reaches(other, workload.Failed).Reason; !strings.Contains(reason.Message, "ConfigMap script: already exists and does not belong to this workload") {
 		t.Errorf("beside a live one of these names it failed because of %+v", reason)
 	}
 	w.cancel(long)
@@ -130,7 +130,7 @@ func TestAnAppWrapperOfAKindThatIsNotServedWaits(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=12", "memory=32Gi", "nvidia.com/gpu=1")
 	strange := "apiVersion: scheduling.volcano.sh/v9\nkind: PodGroup\nmetadata: {name: strange}\nspec: {}\n"
-	objects := append(stack.Beside("unserved"), stack.RayCluster("unserved", 1, 1), strange)
+	objects := append(stack.PlainObjects("unserved"), stack.RayCluster("unserved", 1, 1), strange)
 	id := w.submit(stack.AppWrapper(w.Namespace, "unserved", objects...))
 	never := w.waits(id, workload.ReasonNeverFits)
 	if want := "no cluster serves the kind PodGroup of scheduling.volcano.sh/v9"; !strings.Contains(never.Message, want) {
@@ -138,7 +138,7 @@ func TestAnAppWrapperOfAKindThatIsNotServedWaits(t *testing.T) {
 	}
 	next := w.submit(stack.RayCluster("next", 1, 1))
 	w.reaches(next, workload.Running)
-	if found := w.there(beside("unserved")); len(found) > 0 || !w.one(id).Times.Admitted.IsZero() {
+	if found := w.there(plainObjects("unserved")); len(found) > 0 || !w.one(id).Times.Admitted.IsZero() {
 		t.Errorf("of what waits there are %v, and its times are %+v", found, w.one(id).Times)
 	}
 	w.cancel(next)
@@ -212,12 +212,12 @@ func TestAWrappedDeploymentDoesNotOutgrowItsPlaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("gpu", 1, "cpu=16", "memory=32Gi", "nvidia.com/gpu=2")
-	id := w.submit(stack.AppWrapper(w.Namespace, "wrapper", append(stack.Beside("wrapper"), stack.RayCluster("wrapped", 1, 1))...))
+	id := w.submit(stack.AppWrapper(w.Namespace, "wrapper", append(stack.PlainObjects("wrapper"), stack.RayCluster("wrapped", 1, 1))...))
 	w.reaches(id, workload.Running)
 	places := len(w.one(id).Placements)
 	scale := func(replicas string) {
 		t.Helper()
-		_, err := w.Dynamic.Resource(beside("wrapper")["wrapper-web"]).Namespace(w.Namespace).Patch(t.Context(), "wrapper-web",
+		_, err := w.Dynamic.Resource(plainObjects("wrapper")["wrapper-web"]).Namespace(w.Namespace).Patch(t.Context(), "wrapper-web",
 			types.MergePatchType, []byte(`{"spec":{"replicas":`+replicas+`}}`), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -60,7 +60,7 @@ func TestBadInput(t *testing.T) {
 		}
 		return changed
 	}
-	for _, c := range []struct{ name, queue, manifest, says string }{
+	for _, c := range []struct{ name, queue, manifest, want string }{
 		{"not YAML", "default", "{ this: is: no: manifest", "YAML"},
 		{"a wrong kind", "default", with(`"kind":"RayCluster"`, `"kind":"Deployment"`), `is "Deployment"; want RayCluster, RayJob, RayService, AppWrapper or PodSets`},
 		{"an unknown queue", "nowhere", good, `queue "nowhere" does not exist or does not admit this submitter`},
@@ -80,12 +80,12 @@ func TestBadInput(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			id := w.publish(c.queue, c.name, []byte(c.manifest))
 			reason := w.rejected(id).Reason
-			if !strings.Contains(reason.Message, c.says) {
-				t.Errorf("%s: the reason is %q, want it to say %q", c.name, reason.Message, c.says)
+			if !strings.Contains(reason.Message, c.want) {
+				t.Errorf("%s: the reason is %q, want it to say %q", c.name, reason.Message, c.want)
 			}
 			output, exit := w.muster("submit", "-f", w.file(c.manifest), "--queue", c.queue)
-			if exit == 0 || !strings.Contains(output, c.says) {
-				t.Errorf("%s: muster submit says %q with exit code %d, want %q", c.name, output, exit, c.says)
+			if exit == 0 || !strings.Contains(output, c.want) {
+				t.Errorf("%s: muster submit says %q with exit code %d, want %q", c.name, output, exit, c.want)
 			}
 		})
 	}

@@ -103,7 +103,7 @@ func TestSecretsStayWhereTheyArePut(t *testing.T) {
 	w.cancel(waits)
 	w.released(waits)
 
-	for where, text := range w.told(t) {
+	for where, text := range w.readable(t) {
 		for what, secret := range canaries {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s has %s: ...%s...", where, what, around(text, secret))
@@ -127,9 +127,9 @@ func around(text, secret string) string {
 	return text[max(0, i-shown):i]
 }
 
-// told returns all that people and tools can read without being meant to see
+// readable returns all that people and tools can read without being meant to see
 // manifests, by where it is.
-func (w *world) told(t *testing.T) map[string]string {
+func (w *world) readable(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, stream := range []string{bus.EventsStream, bus.StatusStream, bus.CapacityStream} {

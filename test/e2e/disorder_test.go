@@ -23,7 +23,7 @@ func TestRedeliveredAndReorderedMessages(t *testing.T) {
 	for range 3 {
 		w.publish("default", "same", []byte(manifest)) // under new message ids
 	}
-	var told []bus.Delivery
+	var deliveries []bus.Delivery
 	for stream, filter := range map[string]string{
 		bus.CapacityStream: event.CapacityFilter(w.Pool), bus.StatusStream: event.ClusterStatusFilter(w.Pool),
 		bus.DispatchStream: event.DispatchFilter(w.Pool),
@@ -32,13 +32,13 @@ func TestRedeliveredAndReorderedMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told = append(told, values...)
+		deliveries = append(deliveries, values...)
 	}
-	if len(told) < 4 {
-		t.Fatalf("only %d messages to repeat", len(told))
+	if len(deliveries) < 4 {
+		t.Fatalf("only %d messages to repeat", len(deliveries))
 	}
-	for i := range told {
-		d := told[len(told)-1-i]
+	for i := range deliveries {
+		d := deliveries[len(deliveries)-1-i]
 		published, err := w.Bus.PublishEncoded(d.Subject, fmt.Sprintf("again-%d", i), d.Data, 0)
 		if err == nil {
 			err = published.Wait(t.Context())

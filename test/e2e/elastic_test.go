@@ -209,7 +209,7 @@ func TestMisplacedPodsAreCounted(t *testing.T) {
 	for _, p := range w.one(id).Placements {
 		planned[p.PodSet] = p.Node
 	}
-	beside := func() (n int) {
+	misplaced := func() (n int) {
 		for _, pod := range w.pods(id) {
 			if pod.Spec.NodeName != planned[pod.Labels[kube.PodSetLabel]] {
 				n++
@@ -217,7 +217,7 @@ func TestMisplacedPodsAreCounted(t *testing.T) {
 		}
 		return n
 	}
-	if beside() == 0 { // the scheduler happened to do as planned
+	if misplaced() == 0 { // the scheduler happened to do as planned
 		for i := range 3 {
 			if name := w.NodeName("gpu", i); name != planned["workers"] {
 				for _, pod := range w.pods(id) {
@@ -231,7 +231,7 @@ func TestMisplacedPodsAreCounted(t *testing.T) {
 	}
 	await(w, "it says how many pods are beside the plan", func(e *event.WorkloadChanged) bool {
 		return e.ID == id && e.Phase == workload.Running && e.Reason != nil && e.Reason.Kind == workload.ReasonBesidePlan &&
-			strings.Contains(e.Reason.Message, fmt.Sprintf("%d of 2", beside()))
+			strings.Contains(e.Reason.Message, fmt.Sprintf("%d of 2", misplaced()))
 	})
 }
 

@@ -271,19 +271,19 @@ func (w *world) drainedWithNotice(id workload.ID) {
 	w.t.Helper()
 	head, node := w.headUID(id), w.placeOf(id, "headgroup")
 	w.taint(node, corev1.Taint{Key: capacity.DrainTaint, Effect: corev1.TaintEffectNoSchedule})
-	told := await(w, "the announcement", func(e *event.WorkloadChanged) bool { return e.ID == id && !e.EvictAt.IsZero() })
-	if told.Reason.Kind != workload.ReasonDrained {
-		w.t.Errorf("announced because of %+v", told.Reason)
+	announced := await(w, "the announcement", func(e *event.WorkloadChanged) bool { return e.ID == id && !e.EvictAt.IsZero() })
+	if announced.Reason.Kind != workload.ReasonDrained {
+		w.t.Errorf("announced because of %+v", announced.Reason)
 	}
 	w.until("the object says so", func() bool {
 		object, err := w.rayClusters().Get(w.ctx, "gang", metav1.GetOptions{})
-		return err == nil && object.GetAnnotations()[kube.EvictingAtKey] == told.EvictAt.UTC().Format(time.RFC3339)
+		return err == nil && object.GetAnnotations()[kube.EvictingAtKey] == announced.EvictAt.UTC().Format(time.RFC3339)
 	})
-	if w.headUID(id) != head || time.Now().After(told.EvictAt) {
+	if w.headUID(id) != head || time.Now().After(announced.EvictAt) {
 		w.t.Error("the head was gone before its time, or the test is too slow to tell")
 	}
 	w.reaches(id, workload.Evicting)
-	if time.Now().Before(told.EvictAt) {
+	if time.Now().Before(announced.EvictAt) {
 		w.t.Error("evicted before its time")
 	}
 	w.waits(id, workload.ReasonFit)

@@ -44,9 +44,9 @@ func (w *world) kubectlFails(input string, arguments ...string) string {
 	return output
 }
 
-// says checks that the words are in the text, in order, each separated from the
+// hasInOrder checks that the words are in the text, in order, each separated from the
 // last by whatever there is.
-func says(t *testing.T, text string, words ...string) {
+func hasInOrder(t *testing.T, text string, words ...string) {
 	t.Helper()
 	rest := text
 	for _, word := range words {
@@ -131,19 +131,19 @@ func TestAppWrappersOfMCADsGuidesByKubectl(t *testing.T) {
 	w.nodes("kind", 1, "cpu=8", "memory=32Gi")
 	first, second := w.observe("raycluster-complete"), w.observe("raycluster-complete-1")
 
-	says(t, w.kubectl(rayclusterComplete("raycluster-complete"), "create", "-f", "-"), "appwrapper.workload.codeflare.dev/raycluster-complete created")
+	hasInOrder(t, w.kubectl(rayclusterComplete("raycluster-complete"), "create", "-f", "-"), "appwrapper.workload.codeflare.dev/raycluster-complete created")
 	w.appWrapper("raycluster-complete", inState("Running", "Running"))
-	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"),
+	hasInOrder(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"),
 		"Canrun: +true", "Conditions:", `Last Transition Micro Time: +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`, "Status: +True", "Type: +Init",
 		"Reason: +AwaitingHeadOfLine", "Type: +Queueing", `Reason: +FrontOfQueue\.`, "Type: +HeadOfLine",
 		"Reason: +AppWrapperRunnable", "Status: +True", "Type: +Dispatched", "Controllerfirsttimestamp: +2", "Filterignore: +true",
 		"Sender: +before manageQueueJob - afterEtcdDispatching", "State: +Running")
-	says(t, w.kubectl("", "get", "pod"), "NAME +READY +STATUS", `raycluster-complete-head-\S+ +1/1 +Running`, `raycluster-complete-small-group-worker-\S+ +1/1 +Running`)
-	says(t, w.kubectl("", "describe", "node", w.NodeName("kind", 0)), "Allocatable:", "cpu: +8", "Allocated resources:", "Resource +Requests +Limits", `cpu +6 \(75%\)`)
+	hasInOrder(t, w.kubectl("", "get", "pod"), "NAME +READY +STATUS", `raycluster-complete-head-\S+ +1/1 +Running`, `raycluster-complete-small-group-worker-\S+ +1/1 +Running`)
+	hasInOrder(t, w.kubectl("", "describe", "node", w.NodeName("kind", 0)), "Allocatable:", "cpu: +8", "Allocated resources:", "Resource +Requests +Limits", `cpu +6 \(75%\)`)
 
-	says(t, w.kubectl(rayclusterComplete("raycluster-complete-1"), "create", "-f", "-"), "created")
+	hasInOrder(t, w.kubectl(rayclusterComplete("raycluster-complete-1"), "create", "-f", "-"), "created")
 	status := w.appWrapper("raycluster-complete-1", inState("Pending", "Backoff"))
-	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete-1"),
+	hasInOrder(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete-1"),
 		"Type: +Init", "Reason: +AwaitingHeadOfLine", "Type: +Queueing", `Reason: +FrontOfQueue\.`, "Type: +HeadOfLine",
 		`Message: +Insufficient resources to dispatch AppWrapper\.`, `Reason: +AppWrapperNotRunnable\.`, "Type: +Backoff", "Controllerfirsttimestamp: +2",
 		"Queuejobstate: +Backoff", "Sender: +before ScheduleNext - setHOL", "State: +Pending", "Events:", "Normal +MusterQueued")
@@ -152,16 +152,16 @@ func TestAppWrappersOfMCADsGuidesByKubectl(t *testing.T) {
 	if message := fmt.Sprint(last["message"]); !strings.Contains(message, "cpu") || !strings.Contains(message, "2") {
 		t.Errorf("it does not say what is missing: %q", message)
 	}
-	says(t, w.kubectl("", "get", "appwrappers"), "NAME +STATUS .*STATE +QUEUE STATE +AGE",
+	hasInOrder(t, w.kubectl("", "get", "appwrappers"), "NAME +STATUS .*STATE +QUEUE STATE +AGE",
 		`raycluster-complete +Running .*Running +Running `, `raycluster-complete-1 +Suspended .*Pending +(HeadOfLine|Backoff) `)
-	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"), "Events:", "MusterAdmitted", "muster")
+	hasInOrder(t, w.kubectl("", "describe", "appwrapper", "raycluster-complete"), "Events:", "MusterAdmitted", "muster")
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "raycluster-complete-1") {
 		t.Errorf("the second has pods:\n%s", pods)
 	}
 
-	says(t, w.kubectl("", "delete", "appwrapper", "raycluster-complete"), `"raycluster-complete" deleted`)
+	hasInOrder(t, w.kubectl("", "delete", "appwrapper", "raycluster-complete"), `"raycluster-complete" deleted`)
 	w.appWrapper("raycluster-complete-1", inState("Running", "Running"))
-	says(t, w.kubectl("", "get", "pods"), `raycluster-complete-1-head-\S+ +1/1 +Running`)
+	hasInOrder(t, w.kubectl("", "get", "pods"), `raycluster-complete-1-head-\S+ +1/1 +Running`)
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "raycluster-complete-head") {
 		t.Errorf("the first still has pods:\n%s", pods)
 	}
@@ -214,8 +214,8 @@ func TestAppWrapperOfAUserWithoutRights(t *testing.T) {
 
 	w.kubectl(rayclusterComplete("mine"), "create", "-f", "-")
 	w.appWrapper("mine", inState("Running", "Running"))
-	says(t, w.kubectlFails("", "patch", "appwrapper", "mine", "--type=merge", "-p", `{"spec":{"priority":7}}`), "cannot be changed")
-	says(t, w.kubectlFails("", "annotate", "appwrapper", "mine", "--overwrite", "muster.dev/user=root"), "cannot be changed")
+	hasInOrder(t, w.kubectlFails("", "patch", "appwrapper", "mine", "--type=merge", "-p", `{"spec":{"priority":7}}`), "cannot be changed")
+	hasInOrder(t, w.kubectlFails("", "annotate", "appwrapper", "mine", "--overwrite", "muster.dev/user=root"), "cannot be changed")
 }
 
 // Deleting while intake is down is not lost: the AppWrapper waits for it.

@@ -24,24 +24,24 @@ func TestSeedsGlueByKubectl(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.nodes("p3", 1, "cpu=8", "memory=61Gi", "nvidia.com/gpu=2")
-	says(t, w.kubectl(glue("raycluster-glue", "glue-cluster"), "apply", "-f", "-"), "appwrapper.workload.codeflare.dev/raycluster-glue created")
+	hasInOrder(t, w.kubectl(glue("raycluster-glue", "glue-cluster"), "apply", "-f", "-"), "appwrapper.workload.codeflare.dev/raycluster-glue created")
 	w.appWrapper("raycluster-glue", inState("Running", "Running"))
-	says(t, w.kubectl("", "describe", "appwrapper", "raycluster-glue"),
+	hasInOrder(t, w.kubectl("", "describe", "appwrapper", "raycluster-glue"),
 		"Conditions:", "Status: +True", "Type: +Init", "Reason: +AwaitingHeadOfLine", "Type: +Queueing", `Reason: +FrontOfQueue\.`, "Type: +HeadOfLine",
 		"Reason: +AppWrapperRunnable", "Type: +Dispatched", "Filterignore: +true", "State: +Running", "Systempriority: +9")
-	says(t, w.kubectl("", "describe", "node", w.NodeName("p3", 0)), "Allocatable:", "cpu: +8", "Allocated resources:", `cpu +6 \(75%\)`)
+	hasInOrder(t, w.kubectl("", "describe", "node", w.NodeName("p3", 0)), "Allocatable:", "cpu: +8", "Allocated resources:", `cpu +6 \(75%\)`)
 
-	says(t, w.kubectl(glue("raycluster-glue-1", "glue-cluster-1"), "apply", "-f", "-"), "raycluster-glue-1 created")
+	hasInOrder(t, w.kubectl(glue("raycluster-glue-1", "glue-cluster-1"), "apply", "-f", "-"), "raycluster-glue-1 created")
 	w.appWrapper("raycluster-glue-1", inState("Pending", "Backoff"))
-	says(t, w.kubectl("", "get", "appwrappers"), "NAME", "raycluster-glue ", "raycluster-glue-1 ")
+	hasInOrder(t, w.kubectl("", "get", "appwrappers"), "NAME", "raycluster-glue ", "raycluster-glue-1 ")
 	pods := w.kubectl("", "get", "pods")
-	says(t, pods, "NAME +READY +STATUS +RESTARTS +AGE", `glue-cluster-head-\S+ +1/1 +Running +0`, `glue-cluster-small-group-worker-\S+ +1/1 +Running +0`)
+	hasInOrder(t, pods, "NAME +READY +STATUS +RESTARTS +AGE", `glue-cluster-head-\S+ +1/1 +Running +0`, `glue-cluster-small-group-worker-\S+ +1/1 +Running +0`)
 	if strings.Contains(pods, "glue-cluster-1-") {
 		t.Errorf("the second has pods:\n%s", pods)
 	}
-	says(t, w.kubectl("", "delete", "appwrapper", "raycluster-glue"), `"raycluster-glue" deleted`)
+	hasInOrder(t, w.kubectl("", "delete", "appwrapper", "raycluster-glue"), `"raycluster-glue" deleted`)
 	w.appWrapper("raycluster-glue-1", inState("Running", "Running"))
-	says(t, w.kubectl("", "get", "pods"), `glue-cluster-1-head-\S+ +1/1 +Running`)
+	hasInOrder(t, w.kubectl("", "get", "pods"), `glue-cluster-1-head-\S+ +1/1 +Running`)
 }
 
 // indented puts a manifest under a key of another one.
@@ -103,7 +103,7 @@ func TestAnAppWrapperMayRunAsLongAsItsDispatchDuration(t *testing.T) {
 	w.nodes("kind", 1, "cpu=8", "memory=32Gi")
 	w.kubectl(rayclusterComplete("limited")+"  schedulingSpec: {dispatchDuration: {limit: 2}}\n", "create", "-f", "-")
 	w.appWrapper("limited", inState("Failed", "PreemptCandidate"))
-	says(t, w.kubectl("", "describe", "appwrapper", "limited"), `Message: +Dispatch deadline exceeded\. allowed to run for 2 seconds`, "Reason: +DispatchDeadlineExceeded", "Type: +PreemptCandidate", "State: +Failed")
+	hasInOrder(t, w.kubectl("", "describe", "appwrapper", "limited"), `Message: +Dispatch deadline exceeded\. allowed to run for 2 seconds`, "Reason: +DispatchDeadlineExceeded", "Type: +PreemptCandidate", "State: +Failed")
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "limited-") {
 		t.Errorf("pods are left:\n%s", pods)
 	}
@@ -137,7 +137,7 @@ func TestALabelledRayClusterThatIsEvictedIsSuspendedAgain(t *testing.T) {
 	if pods := w.kubectl("", "get", "pods"); strings.Contains(pods, "low-") {
 		t.Errorf("the evicted one has pods:\n%s", pods)
 	}
-	says(t, w.kubectl("", "describe", "raycluster", "low"), "Events:", "MusterEvicting")
+	hasInOrder(t, w.kubectl("", "describe", "raycluster", "low"), "Events:", "MusterEvicting")
 	w.kubectl("", "delete", "raycluster", "high")
 	w.rayObject("rayclusters", "low", runs)
 }
@@ -158,15 +158,15 @@ func TestSubmittersByKubectl(t *testing.T) {
 		w.kubectl(manifest, "create", "-n", "default", "--as", user, "--validate=false", "-f", "-")
 		t.Cleanup(func() { _, _ = w.Kubectl(w.ctx, "", "delete", "raycluster", name, "-n", "default", "--wait=false") })
 	}
-	said := func(name, field string) string {
+	valueOf := func(name, field string) string {
 		return w.kubectl("", "get", "raycluster", name, "-n", "default", "-o", "jsonpath={.metadata.annotations.muster\\.dev/"+field+"}")
 	}
 	create("fenced-hers", "fenced-alice")
-	w.until("hers is admitted", func() bool { return said("fenced-hers", "state") == "admitted" })
+	w.until("hers is admitted", func() bool { return valueOf("fenced-hers", "state") == "admitted" })
 	create("fenced-his", "fenced-bob") // he writes that it is hers
-	w.until("his is rejected", func() bool { return said("fenced-his", "state") == "rejected" })
-	if why := said("fenced-his", "reason"); !strings.Contains(why, `queue "fenced" does not exist or does not admit this submitter`) {
+	w.until("his is rejected", func() bool { return valueOf("fenced-his", "state") == "rejected" })
+	if why := valueOf("fenced-his", "reason"); !strings.Contains(why, `queue "fenced" does not exist or does not admit this submitter`) {
 		t.Errorf("the reason is %q", why)
 	}
-	says(t, w.kubectlFails("", "annotate", "raycluster", "fenced-his", "-n", "default", "--overwrite", "muster.dev/user=fenced-alice"), "cannot be changed")
+	hasInOrder(t, w.kubectlFails("", "annotate", "raycluster", "fenced-his", "-n", "default", "--overwrite", "muster.dev/user=fenced-alice"), "cannot be changed")
 }

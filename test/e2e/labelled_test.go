@@ -58,23 +58,23 @@ func TestRayJobOfKueuesGuideByKubectl(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("cpu", 1, "cpu=8", "memory=32Gi")
 	created := w.kubectl(textClassifier(t, "default"), "create", "-f", "-")
-	says(t, created, `rayjob.ray.io/pytorch-text-classifier-\w+ created`)
+	hasInOrder(t, created, `rayjob.ray.io/pytorch-text-classifier-\w+ created`)
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(created), "rayjob.ray.io/"), " created")
 
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool {
 		status, _, _ := unstructured.NestedString(u.Object, "status", "jobDeploymentStatus")
 		return status == "Suspended" && state(u) == "queued" && u.GetAnnotations()["muster.dev/reason"] != ""
 	})
-	says(t, w.kubectl("", "get", "rayjob", name, "-o", "yaml"), "suspend: true", "jobDeploymentStatus: Suspended")
-	says(t, w.kubectl("", "describe", "rayjob", name), "muster.dev/reason:", "nvidia.com/gpu", "Events:", "MusterQueued")
+	hasInOrder(t, w.kubectl("", "get", "rayjob", name, "-o", "yaml"), "suspend: true", "jobDeploymentStatus: Suspended")
+	hasInOrder(t, w.kubectl("", "describe", "rayjob", name), "muster.dev/reason:", "nvidia.com/gpu", "Events:", "MusterQueued")
 	if pods := w.kubectl("", "get", "pods"); !strings.Contains(pods, "No resources found") {
 		t.Errorf("while it is suspended there are pods:\n%s", pods)
 	}
 
 	w.nodes("gpu", 1, "cpu=8", "memory=32Gi", "nvidia.com/gpu=1")
-	says(t, w.kubectl("", "get", "nodes"), "NAME +STATUS +ROLES +AGE +VERSION", w.NodeName("gpu", 0)+" +Ready")
+	hasInOrder(t, w.kubectl("", "get", "nodes"), "NAME +STATUS +ROLES +AGE +VERSION", w.NodeName("gpu", 0)+" +Ready")
 	w.rayObject("rayjobs", name, runs)
-	says(t, w.kubectl("", "get", "pods"), "NAME +READY +STATUS +RESTARTS +AGE", name+`-\S+-head-\S+ +1/1 +Running`)
+	hasInOrder(t, w.kubectl("", "get", "pods"), "NAME +READY +STATUS +RESTARTS +AGE", name+`-\S+-head-\S+ +1/1 +Running`)
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool { return state(u) == "succeeded" })
 }
 
@@ -93,7 +93,7 @@ func TestALabelledRayClusterIsReleasedAndItsDeletionFreesItsPlaces(t *testing.T)
 	w.rayObject("rayclusters", "two", func(u *unstructured.Unstructured) bool {
 		return state(u) == "queued" && u.GetAnnotations()["muster.dev/reason"] != ""
 	})
-	says(t, w.kubectlFails("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
+	hasInOrder(t, w.kubectlFails("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
 	w.kubectl("", "patch", "raycluster", "two", "--type=merge", "-p", `{"spec":{"rayVersion":"0.0.1"}}`)
 	w.kubectl("", "delete", "raycluster", "one")
 	running := w.rayObject("rayclusters", "two", runs)
@@ -124,8 +124,8 @@ func TestTheSpecOfAQueuedObjectCannotBeChanged(t *testing.T) {
 		"raycluster/waits": `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":7}]`,
 		"rayjob/waits":     `[{"op":"replace","path":"/spec/rayClusterSpec/headGroupSpec/template/spec/containers/0/image","value":"other"}]`,
 	} {
-		says(t, w.kubectlFails("", "patch", object, "--as", "owner", "--type=json", "-p", patch), "counts as it was created", "delete it and create it again")
-		says(t, w.kubectlFails("", "patch", object, "--as", "owner", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
+		hasInOrder(t, w.kubectlFails("", "patch", object, "--as", "owner", "--type=json", "-p", patch), "counts as it was created", "delete it and create it again")
+		hasInOrder(t, w.kubectlFails("", "patch", object, "--as", "owner", "--type=merge", "-p", `{"spec":{"suspend":false}}`), "is Muster's to change")
 		w.kubectl("", "label", object, "--as", "owner", "team=blue")
 		w.kubectl("", "annotate", object, "--as", "owner", "note=mine")
 	}
@@ -151,10 +151,10 @@ func TestWhatCannotBeSuspendedIsRefusedAtCreation(t *testing.T) {
 		`"shutdownAfterJobFinishes":true,"clusterSelector":{"ray.io/cluster":"x"}`:                                                                 "rayClusterSpec of its own",
 	} {
 		manifest := strings.Replace(job, `"shutdownAfterJobFinishes":true`, change, 1)
-		says(t, w.kubectlFails(manifest, "create", "-f", "-"), want)
+		hasInOrder(t, w.kubectlFails(manifest, "create", "-f", "-"), want)
 	}
 	// Without a queue Muster leaves it alone.
-	says(t, w.kubectl(stack.RayCluster("free", 0, 0), "create", "--dry-run=server", "-o", "yaml", "-f", "-"), "name: free")
+	hasInOrder(t, w.kubectl(stack.RayCluster("free", 0, 0), "create", "--dry-run=server", "-o", "yaml", "-f", "-"), "name: free")
 }
 
 // An object with a queue in a namespace of no queue is refused when it is created: nothing
@@ -166,7 +166,7 @@ func TestAQueuedObjectInANamespaceOfNoQueueIsRefused(t *testing.T) {
 	w.kubectl("", "create", "namespace", elsewhere)
 	defer w.kubectl("", "delete", "namespace", elsewhere, "--wait=false")
 	manifest := stack.RayCluster("lost", 1, 1)
-	says(t, w.kubectlFails(labelled(manifest, "muster.dev/queue-name", "default"), "create", "-n", elsewhere, "-f", "-"), "Muster serves no queue in this namespace")
+	hasInOrder(t, w.kubectlFails(labelled(manifest, "muster.dev/queue-name", "default"), "create", "-n", elsewhere, "-f", "-"), "Muster serves no queue in this namespace")
 	w.kubectl(manifest, "create", "-n", elsewhere, "--dry-run=server", "-f", "-")
 	w.kubectl(labelled(manifest, "muster.dev/queue-name", "default"), "create", "--dry-run=server", "-f", "-")
 }

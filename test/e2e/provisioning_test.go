@@ -27,23 +27,23 @@ func TestSeedsRayJobAsksForNodes(t *testing.T) {
 	request := w.asked(1)
 	w.wantAsked(request, seedClass, map[string]int64{"ray-head": 1})
 	w.refused(request.GetName(), "has room for 0 more nodes")
-	says(t, w.kubectl("", "get", "provisioningrequest"), "NAME +ACCEPTED +PROVISIONED +FAILED +AGE", "rayjob-"+name+"-[0-9a-f]{5}-rayjob-gpu-1 +True +False +False")
+	hasInOrder(t, w.kubectl("", "get", "provisioningrequest"), "NAME +ACCEPTED +PROVISIONED +FAILED +AGE", "rayjob-"+name+"-[0-9a-f]{5}-rayjob-gpu-1 +True +False +False")
 	w.rayObject("rayjobs", name, func(u *unstructured.Unstructured) bool {
 		status, _, _ := unstructured.NestedString(u.Object, "status", "jobDeploymentStatus")
 		return status == "Suspended" && state(u) == "queued" && strings.Contains(u.GetAnnotations()["muster.dev/reason"], "nodes for 1 of headgroup pods are asked for")
 	})
-	says(t, w.kubectl("", "get", "rayjob", name, "-o", "yaml"), "suspend: true", "jobDeploymentStatus: Suspended")
+	hasInOrder(t, w.kubectl("", "get", "rayjob", name, "-o", "yaml"), "suspend: true", "jobDeploymentStatus: Suspended")
 	if pods := w.kubectl("", "get", "pods"); !strings.Contains(pods, "No resources found") || w.poolNodes() > 0 {
 		t.Errorf("while it waits there are %d nodes in the pool, and pods:\n%s", w.poolNodes(), pods)
 	}
 
 	w.setPool("--stock", "9")
 	w.rayObject("rayjobs", name, runs)
-	says(t, w.kubectl("", "get", "provisioningrequest"), "-rayjob-gpu-1 +True +True +False")
+	hasInOrder(t, w.kubectl("", "get", "provisioningrequest"), "-rayjob-gpu-1 +True +True +False")
 	if nodes := w.poolNodes(); nodes != 1 {
 		t.Errorf("the pool has %d nodes, want 1", nodes)
 	}
-	says(t, w.kubectl("", "get", "nodes"), w.NodeName("l4", 0)+" +Ready")
+	hasInOrder(t, w.kubectl("", "get", "nodes"), w.NodeName("l4", 0)+" +Ready")
 	w.consumes(request.GetName(), seedClass, "ray-head", 1)
 	w.kubectl("", "delete", "rayjob", name)
 	w.nothingAsked()
@@ -87,8 +87,8 @@ func TestARequestThatFailsIsRepeatedUpToTheLimit(t *testing.T) {
 	seen := w.watchRequests()
 	id := w.publish("user-queue", "", []byte(stack.RayCluster("fails", 1, 1)))
 	why := w.waits(id, workload.ReasonBackoff)
-	says(t, why.Message, "nodes are not asked for again before", "-rayjob-gpu-1: Failed: pool .* was told to fail")
-	says(t, w.reaches(id, workload.Failed).Reason.Message, "the nodes were asked for 2 times", "-rayjob-gpu-2: Failed")
+	hasInOrder(t, why.Message, "nodes are not asked for again before", "-rayjob-gpu-1: Failed: pool .* was told to fail")
+	hasInOrder(t, w.reaches(id, workload.Failed).Reason.Message, "the nodes were asked for 2 times", "-rayjob-gpu-2: Failed")
 	w.nothingAsked()
 	w.nothingOf(id)
 	if got := seen(); len(got) != 2 {
@@ -110,7 +110,7 @@ func TestARequestThatIsCancelledOrDeletedLeavesNothing(t *testing.T) {
 	first := w.asked(1)
 	w.refused(first.GetName(), "has room for 0 more nodes")
 	w.kubectl("", "delete", "provisioningrequest", first.GetName())
-	says(t, w.waits(id, workload.ReasonBackoff).Message, "it was deleted, not by Muster")
+	hasInOrder(t, w.waits(id, workload.ReasonBackoff).Message, "it was deleted, not by Muster")
 	w.asked(2)
 	w.cancel(id)
 	w.reaches(id, workload.Cancelled)

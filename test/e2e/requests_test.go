@@ -306,7 +306,7 @@ func walkProvisioned(w *world) {
 	foreign := fmt.Sprintf("ppt-raycluster-provisioned-%s-rayjob-gpu-1-workers", hex.EncodeToString(hash[:])[:5])
 	w.kubectl("apiVersion: v1\nkind: PodTemplate\nmetadata: {name: "+foreign+"}\ntemplate: {spec: {containers: [{name: c, image: i}]}}\n", "create", "-f", "-")
 	w.publish("user-queue", "provisioned", []byte(stack.RayCluster("provisioned", 17, 1)))
-	says(w.t, w.waits(id, workload.ReasonBackoff).Message, "PodTemplate .*"+foreign)
+	hasInOrder(w.t, w.waits(id, workload.ReasonBackoff).Message, "PodTemplate .*"+foreign)
 	w.reaches(id, workload.Running)
 	w.cancel(id)
 	w.reaches(id, workload.Cancelled)

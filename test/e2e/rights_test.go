@@ -75,7 +75,7 @@ func walkWrapped(w *world) {
 		"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: wrapped}\nspec: {pytorchReplicaSpecs: {}}",
 		"apiVersion: batch.volcano.sh/v1\nkind: Job\nmetadata: {name: wrapped}\nspec: {tasks: []}",
 	}
-	id := w.submit(stack.AppWrapper(w.Namespace, "wrapped", append(objects, stack.Beside("beside")...)...))
+	id := w.submit(stack.AppWrapper(w.Namespace, "wrapped", append(objects, stack.PlainObjects("beside")...)...))
 	w.reaches(id, workload.Dispatched)
 	w.cancel(id)
 	w.reaches(id, workload.Cancelled)
@@ -166,7 +166,7 @@ func walkEvicted(w *world) {
 func walkCramped(w *world) {
 	w.limitPods(3)
 	id := w.submit(stack.RayCluster("cramped", 3, 1))
-	w.tellsOfQuota(id)
+	w.waitsForQuota(id)
 	w.limitPods(100)
 	w.reaches(id, workload.Running)
 	w.cancel(id)

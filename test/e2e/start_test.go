@@ -44,8 +44,8 @@ func (w *world) limitPods(most int64) {
 	})
 }
 
-// tellsOfQuota waits until the reason of a gang that starts is the quota.
-func (w *world) tellsOfQuota(id workload.ID) string {
+// waitsForQuota waits until the reason of a gang that starts is the quota.
+func (w *world) waitsForQuota(id workload.ID) string {
 	w.t.Helper()
 	return await(w, "the reason is the quota", func(e *event.WorkloadChanged) bool {
 		return e.ID == id && e.Reason != nil && e.Reason.Kind == workload.ReasonStarting && strings.Contains(e.Reason.Message, "ResourceQuota "+quotaName)
@@ -102,7 +102,7 @@ func TestNothingStartsWithoutRoomInTheQuota(t *testing.T) {
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=8")
 	w.limitPods(3)
 	id := w.submit(stack.RayCluster("cramped", 4, 1))
-	message := w.tellsOfQuota(id)
+	message := w.waitsForQuota(id)
 	if !strings.Contains(message, `has no room for 2 pods of "workers"`) || !strings.Contains(message, "they need 2 of pods, and 0 is left") {
 		t.Errorf("the reason is %q, want that 2 workers are missing and 0 pods left", message)
 	}

@@ -58,12 +58,12 @@ func TestKueueDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuses := func(definition, says string) {
+	refuses := func(definition, message string) {
 		t.Helper()
 		must(t, s, definition, "apply", "-f", "-")
 		err := install.KueueDefinitions(t.Context(), admin)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the installation ends with %v, want an error that says %q", err, says)
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("the installation ends with %v, want an error that says %q", err, message)
 		}
 		if found := must(t, s, "", "get", "crd", "-o", "name"); strings.Contains(found, "localqueues.kueue") {
 			t.Errorf("it has installed definitions all the same:\n%s", found)
@@ -95,8 +95,8 @@ func TestKueueDefinitions(t *testing.T) {
 	if table := must(t, s, "", "get", "lq", "newer", "-n", "default"); !strings.Contains(table, "CLUSTERQUEUE") || !strings.Contains(table, "True") {
 		t.Errorf("kubectl shows\n%s", table)
 	}
-	if says, err := kubectl(t, s, strings.ReplaceAll(newer, "{clusterQueue: newer}", "{}"), "apply", "-n", "default", "-f", "-"); err == nil || !strings.Contains(says+err.Error(), "spec.clusterQueue") {
-		t.Errorf("a LocalQueue without a ClusterQueue: %v: %s", err, says)
+	if message, err := kubectl(t, s, strings.ReplaceAll(newer, "{clusterQueue: newer}", "{}"), "apply", "-n", "default", "-f", "-"); err == nil || !strings.Contains(message+err.Error(), "spec.clusterQueue") {
+		t.Errorf("a LocalQueue without a ClusterQueue: %v: %s", err, message)
 	}
 }
 

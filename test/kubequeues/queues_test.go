@@ -167,14 +167,14 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	s := start(t, "default", asked.Through)
 	withDefinitions(t, s)
 
-	says := must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
+	printed := must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
 	for _, line := range []string{
 		"resourceflavor.kueue.x-k8s.io/default-flavor created", "admissioncheck.kueue.x-k8s.io/rayjob-gpu created",
 		"provisioningrequestconfig.kueue.x-k8s.io/rayjob-gpu-config created", "clusterqueue.kueue.x-k8s.io/cluster-queue created",
 		"localqueue.kueue.x-k8s.io/user-queue created",
 	} {
-		if !strings.Contains(says, line) {
-			t.Errorf("kubectl says %q, which lacks %q", says, line)
+		if !strings.Contains(printed, line) {
+			t.Errorf("kubectl says %q, which lacks %q", printed, line)
 		}
 	}
 	must(t, s, "", "wait", "--for=condition=Active", "clusterqueue/cluster-queue", "--timeout=60s")
@@ -183,8 +183,8 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	if err := s.AddNodes(t.Context(), "cpu", 1, "cpu=8", "memory=32Gi"); err != nil {
 		t.Fatal(err)
 	}
-	if says := must(t, s, rayJob(1), "create", "-n", "default", "-f", "-"); !strings.Contains(says, "rayjob.ray.io/pytorch-text-classifier created") {
-		t.Errorf("kubectl says %q", says)
+	if printed := must(t, s, rayJob(1), "create", "-n", "default", "-f", "-"); !strings.Contains(printed, "rayjob.ray.io/pytorch-text-classifier created") {
+		t.Errorf("kubectl says %q", printed)
 	}
 	status := func() string {
 		return must(t, s, "", "get", "rayjob", "pytorch-text-classifier", "-n", "default", "-o", "jsonpath={.status.jobDeploymentStatus} {.metadata.annotations.muster\\.dev/state}")

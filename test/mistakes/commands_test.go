@@ -4,7 +4,7 @@ import "strings"
 
 // commandLines are wrong commands and flags.
 func commandLines() group {
-	g := group{title: "The command line", says: "The exit code, and what `muster` prints to standard error."}
+	g := group{title: "The command line", intro: "The exit code, and what `muster` prints to standard error."}
 	for _, c := range []struct{ name, typed string }{
 		{"A command that is misspelt", "submti -f job.yaml"},
 		{"A flag that does not exist", "get nodes --colour"},

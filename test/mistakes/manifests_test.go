@@ -40,11 +40,11 @@ func job(changes ...string) string {
 	).Replace(cluster()))
 }
 
-const submitSays = "The exit code, and what `muster submit -f FILE` prints. Over NATS and HTTP the reason is the same."
+const submitIntro = "The exit code, and what `muster submit -f FILE` prints. Over NATS and HTTP the reason is the same."
 
 // submitting makes a group of manifests that are submitted.
 func submitting(title string) (g *group, add func(name, typed, manifest string, flags ...string)) {
-	g = &group{title: title, says: submitSays}
+	g = &group{title: title, intro: submitIntro}
 	return g, func(name, typed, manifest string, flags ...string) {
 		g.mistakes = append(g.mistakes, mistake{name: name, typed: typed, give: func(w *world) string {
 			return w.run(map[string]string{"job.yaml": manifest}, append([]string{"submit", "-f", "job.yaml"}, flags...)...)

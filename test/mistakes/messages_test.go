@@ -25,7 +25,7 @@ func headers(changes ...string) nats.Header {
 
 // messages are wrong NATS messages.
 func messages() group {
-	g := group{title: "Messages over NATS", says: "The event `dev.muster.workload.rejected.v1` has the answer as the message of its reason."}
+	g := group{title: "Messages over NATS", intro: "The event `dev.muster.workload.rejected.v1` has the answer as the message of its reason."}
 	bare := func(name, data string) {
 		g.mistakes = append(g.mistakes, mistake{name: name, give: func(w *world) string {
 			return w.publish("muster.submit.default", nil, []byte(data))
@@ -71,7 +71,7 @@ func messages() group {
 
 // requests are wrong requests over HTTP.
 func requests() group {
-	g := group{title: "Requests over HTTP", says: "The status, and the member `error` of the answer."}
+	g := group{title: "Requests over HTTP", intro: "The status, and the member `error` of the answer."}
 	for _, c := range []struct{ name, method, path, bearer, body string }{
 		{"No token", "POST", "/v1/queues/default/workloads", "", cluster()},
 		{"A wrong token", "POST", "/v1/queues/default/workloads", "guessed", cluster()},

@@ -26,8 +26,8 @@ type mistake struct {
 
 // group is a section of the page.
 type group struct {
-	title, says string
-	mistakes    []mistake
+	title, intro string
+	mistakes     []mistake
 }
 
 // TestMistakes gives wrong input by each way in, and compares each answer with
@@ -43,7 +43,7 @@ func TestMistakes(t *testing.T) {
 	out.WriteString(head)
 	count, seen := 0, map[string]bool{}
 	for _, g := range []group{messages(), manifests(), wrappers(), requests(), commandLines(), policies(), queuesFiles(), scenarios(), traces()} {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n", g.title, g.says)
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", g.title, g.intro)
 		for _, m := range g.mistakes {
 			count++
 			if seen[m.name] {

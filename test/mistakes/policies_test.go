@@ -30,7 +30,7 @@ spec: {clusterQueue: research}
 
 // policies are wrong manifests of Kueue.
 func policies() group {
-	g := group{title: "Kueue's manifests", says: "The exit code, and what `muster apply -f FILE` prints."}
+	g := group{title: "Kueue's manifests", intro: "The exit code, and what `muster apply -f FILE` prints."}
 	add := func(name, manifests string) {
 		g.mistakes = append(g.mistakes, mistake{name: name, give: func(w *world) string {
 			return w.run(map[string]string{"queues.yaml": manifests}, "apply", "-f", "queues.yaml")
@@ -62,7 +62,7 @@ func policies() group {
 
 // queuesFiles are wrong queues files.
 func queuesFiles() group {
-	g := group{title: "Queues files", says: "The exit code, and what `muster scenario --queues FILE` prints; queue-manager ends at its start with the same faults."}
+	g := group{title: "Queues files", intro: "The exit code, and what `muster scenario --queues FILE` prints; queue-manager ends at its start with the same faults."}
 	for _, c := range []struct{ name, file string }{
 		{"A field that does not exist, in a queues file", "queues:\n- {name: research, namespace: research}\n"},
 		{"A queue without namespaces", "queues:\n- {name: research}\n"},
@@ -103,7 +103,7 @@ steps:
 
 // scenarios are wrong scenario files.
 func scenarios() group {
-	g := group{title: "Scenario files", says: "The exit code, and what `muster scenario FILE` prints."}
+	g := group{title: "Scenario files", intro: "The exit code, and what `muster scenario FILE` prints."}
 	for _, c := range []struct{ name, file string }{
 		{"A field that does not exist, in a scenario", scenario("", "pods:", "pod:")},
 		{"A count of nodes that is a word", scenario("", "name: gpu-0", "name: gpu-0, count: two")},
@@ -127,7 +127,7 @@ func scenarios() group {
 
 // traces are wrong logs of jobs.
 func traces() group {
-	g := group{title: "Logs of jobs", says: "The exit code, and what `muster simulate --trace FILE` prints."}
+	g := group{title: "Logs of jobs", intro: "The exit code, and what `muster simulate --trace FILE` prints."}
 	const line = "1 0 0 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n"
 	for _, c := range []struct {
 		name, file string

@@ -126,9 +126,9 @@ func (l *load) look(ctx context.Context) {
 		return
 	}
 	ended := map[workload.ID]workload.Phase{} // as was told
-	for _, told := range bustest.Heard[*event.WorkloadChanged](l.heard) {
-		if told.Phase.Final() {
-			ended[told.ID] = told.Phase
+	for _, heard := range bustest.Heard[*event.WorkloadChanged](l.heard) {
+		if heard.Phase.Final() {
+			ended[heard.ID] = heard.Phase
 		}
 	}
 	l.mu.Lock()

@@ -57,13 +57,13 @@ func newTally(out io.Writer, began time.Time) *tally {
 func (t *tally) line(line []byte) {
 	var o occurrence
 	if err := json.Unmarshal(line, &o); err != nil {
-		t.say("%s", strings.TrimRight(string(line), "\n"))
+		t.printf("%s", strings.TrimRight(string(line), "\n"))
 		return
 	}
 	key := test{o.Package, o.Test}
 	switch o.Action {
 	case "build-output":
-		t.say("%s", strings.TrimRight(o.Output, "\n"))
+		t.printf("%s", strings.TrimRight(o.Output, "\n"))
 	case "build-fail":
 		t.broken, t.fatal = true, true
 	case "run":
@@ -97,7 +97,7 @@ func (t *tally) testEnded(o occurrence) {
 			t.again = append(t.again, key)
 		}
 		t.failures = append(t.failures, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, strings.Join(messages(t.output[key]), "; ")))
-		t.say("--- %s.%s\n%s", o.Package, o.Test, strings.Join(t.output[key], ""))
+		t.printf("--- %s.%s\n%s", o.Package, o.Test, strings.Join(t.output[key], ""))
 	}
 }
 
@@ -109,13 +109,13 @@ func (t *tally) packageEnded(o occurrence) {
 		t.fatal = t.fatal || !slices.ContainsFunc(t.again, func(failed test) bool { return failed.Package == o.Package })
 		t.showUnfinished(o.Package)
 		if o.FailedBuild != "" {
-			t.say("FAIL  %s  does not compile", o.Package)
+			t.printf("FAIL  %s  does not compile", o.Package)
 		} else {
-			t.say("FAIL  %s  %.1fs", o.Package, o.Elapsed)
+			t.printf("FAIL  %s  %.1fs", o.Package, o.Elapsed)
 		}
 	case tests > 0:
 		t.packages = append(t.packages, duration{o.Package, o.Elapsed})
-		t.say("ok    %s  %.1fs  %d tests", o.Package, o.Elapsed, tests)
+		t.printf("ok    %s  %.1fs  %d tests", o.Package, o.Elapsed, tests)
 	}
 }
 
@@ -127,7 +127,7 @@ func (t *tally) showUnfinished(pkg string) {
 			continue
 		}
 		if text := strings.Join(lines, ""); strings.TrimSpace(text) != "FAIL" {
-			t.say("--- %s %s (no end)\n%s", pkg, key.Name, text)
+			t.printf("--- %s %s (no end)\n%s", pkg, key.Name, text)
 		}
 		delete(t.output, key)
 	}
@@ -145,10 +145,10 @@ func (t *tally) tick(now time.Time) {
 		}
 	}
 	if oldest.Name == "" {
-		t.say("      %s: compiling", now.Sub(t.began).Round(time.Second))
+		t.printf("      %s: compiling", now.Sub(t.began).Round(time.Second))
 		return
 	}
-	t.say("      %s: %d tests so far; %s.%s runs since %s", now.Sub(t.began).Round(time.Second),
+	t.printf("      %s: %d tests so far; %s.%s runs since %s", now.Sub(t.began).Round(time.Second),
 		t.passed+t.failed+t.skipped, oldest.Package, oldest.Name, now.Sub(t.running[oldest]).Round(time.Second))
 }
 
@@ -162,17 +162,17 @@ func (t *tally) close(now time.Time) bool {
 	slices.SortStableFunc(t.packages, func(a, b duration) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	for _, long := range t.packages[:min(len(t.packages), longestMost)] {
 		if long.Elapsed >= longestFrom {
-			t.say("longest  %s  %.1fs", long.Package, long.Elapsed)
+			t.printf("longest  %s  %.1fs", long.Package, long.Elapsed)
 		}
 	}
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
-		t.say("skipped  %s", skip)
+		t.printf("skipped  %s", skip)
 	}
 	for _, failure := range t.failures {
-		t.say("failed   %s", failure)
+		t.printf("failed   %s", failure)
 	}
-	t.say("%d passed, %d failed, %d skipped in %s (%d packages)",
+	t.printf("%d passed, %d failed, %d skipped in %s (%d packages)",
 		t.passed, t.failed, t.skipped, now.Sub(t.began).Round(time.Second), len(t.packages))
 	return t.passed > 0 && t.failed == 0 && !t.broken
 }
@@ -192,7 +192,7 @@ func (t *tally) runAgain() (lines []string) {
 	return lines
 }
 
-func (t *tally) say(format string, args ...any) {
+func (t *tally) printf(format string, args ...any) {
 	t.spoke = time.Now()
 	fmt.Fprintf(t.out, format+"\n", args...)
 }
@@ -205,8 +205,8 @@ func reason(output []string) string {
 		if line == "" || strings.HasPrefix(line, "--- SKIP") || strings.HasPrefix(line, "===") {
 			continue
 		}
-		if _, said, found := strings.Cut(line, ".go:"); found {
-			if _, why, found := strings.Cut(said, ": "); found {
+		if _, rest, found := strings.Cut(line, ".go:"); found {
+			if _, why, found := strings.Cut(rest, ": "); found {
 				return why
 			}
 		}

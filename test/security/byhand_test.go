@@ -63,7 +63,7 @@ func TestHostileQuantitiesByKubectl(t *testing.T) {
 	}
 	t.Logf("%d objects were let through and refused", let)
 	w.create(w.Dynamic, labelledAsking(stack.RayCluster("honest", 1, 0), "1Gi"))
-	w.says("honest", "admitted", "")
+	w.hasState("honest", "admitted", "")
 }
 
 // labelledAsking is a manifest of a labelled Ray object whose head pod asks for so much

@@ -37,7 +37,7 @@ func TestAnIdentityIsNotForged(t *testing.T) {
 	denied(t, "a queue label that comes later", patch("later", `{"metadata":{"labels":{`+queued+`}}}`), "the queue label cannot be added, changed or removed later")
 
 	w.create(mallory, forged("stamped", queued, ""))
-	w.says("stamped", "rejected", `queue "default" does not exist or does not admit this submitter`)
+	w.hasState("stamped", "rejected", `queue "default" does not exist or does not admit this submitter`)
 	denied(t, "another user in the annotation", patch("stamped", `{"metadata":{"annotations":{"muster.dev/user":"vip"}}}`), "say who created the object")
 	denied(t, "lifting the suspension", patch("stamped", `{"spec":{"suspend":false}}`), "is Muster's to change")
 	const owners = `"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"0b1e7a3c-2f0f-4b62-9d5e-d1f7f8f3b1aa","controller":true}]`
@@ -51,11 +51,11 @@ func TestAnIdentityIsNotForged(t *testing.T) {
 		t.Error(err)
 	}
 	w.create(vip, forged("own", queued, ""))
-	w.says("own", "queued", "")
+	w.hasState("own", "queued", "")
 }
 
-// says waits until the object says how it stands, and why.
-func (w *tenants) says(name, state, why string) {
+// hasState waits until the annotations of the object have a state, and why.
+func (w *tenants) hasState(name, state, why string) {
 	w.t.Helper()
 	var found *unstructured.Unstructured
 	w.until(name+" is "+state, func() bool {

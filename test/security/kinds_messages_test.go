@@ -98,7 +98,7 @@ func TestASubmitterHasTheRightsOfItsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.as("trainer", rbacv1.PolicyRule{APIGroups: []string{"ray.io"}, Resources: []string{"rayclusters"}, Verbs: []string{"create"}})
-	id := w.submit(stack.AppWrapper(w.Namespace, "beyond", append(stack.Beside("beyond"), stack.RayCluster("beyond", 1, 0))...))
+	id := w.submit(stack.AppWrapper(w.Namespace, "beyond", append(stack.PlainObjects("beyond"), stack.RayCluster("beyond", 1, 0))...))
 	if why := w.reaches(id, workload.Failed); !strings.Contains(why, `user "trainer" may not create configmaps in namespace `+w.Namespace) {
 		t.Errorf("the reason is %q", why)
 	}

@@ -47,9 +47,9 @@ func TestNoWorkloadPassesTheQueuesLimits(t *testing.T) {
 		})
 	}
 	w.create(user, queued(grace))
-	w.says("grace", "rejected", graceRefused)
+	w.hasState("grace", "rejected", graceRefused)
 	w.create(user, queued(stack.RayCluster("many", 3, 0)))
-	w.says("many", "rejected", `are 4, but queue "default" allows a workload 3 at most`)
+	w.hasState("many", "rejected", `are 4, but queue "default" allows a workload 3 at most`)
 
 	why := w.wrapped(user, fmt.Sprintf(`apiVersion: workload.codeflare.dev/v1beta2
 kind: AppWrapper

@@ -37,7 +37,7 @@ func TestOperatorsSeeAndChangeOthersOverHTTP(t *testing.T) {
 	}
 	running := c.submitAs("alice", "theirs", stack.RayCluster("running", 1, 1))
 	c.reaches(running, workload.Admitted)
-	for _, each := range []struct{ method, path, says string }{
+	for _, each := range []struct{ method, path, want string }{
 		{http.MethodGet, "/v1/nodes", `"allocatable"`},
 		{http.MethodGet, "/v1/status", `"leader"`},
 		{http.MethodGet, "/v1/clusters", `"readyNodes":1`},
@@ -46,7 +46,7 @@ func TestOperatorsSeeAndChangeOthersOverHTTP(t *testing.T) {
 		if status, answer := c.ask("bob", each.method, each.path, ""); status != http.StatusForbidden || !strings.Contains(answer, "no operator") {
 			t.Errorf("a tenant asks %s %s: status %d: %s", each.method, each.path, status, answer)
 		}
-		if status, answer := c.ask("olga", each.method, each.path, ""); status != http.StatusOK || !strings.Contains(answer, each.says) {
+		if status, answer := c.ask("olga", each.method, each.path, ""); status != http.StatusOK || !strings.Contains(answer, each.want) {
 			t.Errorf("an operator asks %s %s: status %d: %s", each.method, each.path, status, answer)
 		}
 	}
@@ -102,7 +102,7 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 	for _, step := range []struct {
 		who, input, command string
 		code                int
-		says                string
+		want                string
 	}{
 		{"bob", stack.RayCluster("first", 1, 1), "submit -f - --queue mine", 0, "submitted (workload "},
 		{"olga", "", "hold queue mine --why driver", 0, "queue mine is held"},
@@ -174,8 +174,8 @@ func TestTheCommandLineAsksOverHTTP(t *testing.T) {
 		}
 		muster.Stdin = strings.NewReader(step.input)
 		output, _ := muster.CombinedOutput() // its exit code is compared
-		if code := muster.ProcessState.ExitCode(); code != step.code || !strings.Contains(string(output), step.says) {
-			t.Errorf("%s: muster %s: exit code %d, want %d and %q:\n%s", step.who, step.command, code, step.code, step.says, output)
+		if code := muster.ProcessState.ExitCode(); code != step.code || !strings.Contains(string(output), step.want) {
+			t.Errorf("%s: muster %s: exit code %d, want %d and %q:\n%s", step.who, step.command, code, step.code, step.want, output)
 		}
 	}
 }

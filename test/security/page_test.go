@@ -99,7 +99,7 @@ func TestTheNotebookPageHasWhatIsRefused(t *testing.T) {
 		return server.URL
 	}
 	for name, test := range map[string]struct {
-		url, says string
+		url, want string
 		fails     bool
 	}{
 		"another is rejected": {answer(http.StatusAccepted, `{"workload": "a"}`), "rejected: other content\nrunning", false},
@@ -109,8 +109,8 @@ func TestTheNotebookPageHasWhatIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			output, err := asOnThePage(t, test.url, "python3", "-c", python)
-			if (err != nil) != test.fails || !strings.Contains(output, test.says) || strings.Contains(output, "Traceback") {
-				t.Errorf("%v, want %q and no traceback:\n%s", err, test.says, output)
+			if (err != nil) != test.fails || !strings.Contains(output, test.want) || strings.Contains(output, "Traceback") {
+				t.Errorf("%v, want %q and no traceback:\n%s", err, test.want, output)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func TestPodsThatWereNotAdmittedDoNotStay(t *testing.T) {
 	if err := w.AddNodes(t.Context(), "cpu", 1, "cpu=16", "memory=64Gi"); err != nil {
 		t.Fatal(err)
 	}
-	id := w.submit(stack.AppWrapper(counted, "wraps", stack.Beside("wraps")[3]))
+	id := w.submit(stack.AppWrapper(counted, "wraps", stack.PlainObjects("wraps")[3]))
 	w.reaches(id, workload.Running)
 	own := w.podsOf(counted, kube.WorkloadLabel+"="+string(id))
 
@@ -99,8 +99,8 @@ func TestEachRuleForStrays(t *testing.T) {
 	if err := w.AddNodes(t.Context(), "cpu", 1, "cpu=16", "memory=64Gi"); err != nil {
 		t.Fatal(err)
 	}
-	wrapped := w.submitTo("quota", stack.AppWrapper(quotaed, "wraps", stack.Beside("wraps")[3]))
-	scaled := w.submitTo("trusted", stack.AppWrapper(trusted, "scales", stack.Beside("scales")[3]))
+	wrapped := w.submitTo("quota", stack.AppWrapper(quotaed, "wraps", stack.PlainObjects("wraps")[3]))
+	scaled := w.submitTo("trusted", stack.AppWrapper(trusted, "scales", stack.PlainObjects("scales")[3]))
 	w.reaches(wrapped, workload.Running)
 	w.reaches(scaled, workload.Running)
 	admitted := w.podsOf(trusted, kube.WorkloadLabel+"="+string(scaled))

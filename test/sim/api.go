@@ -123,7 +123,7 @@ func (a api) GiveUp(_ context.Context, seen dispatcher.Object, sizes map[string]
 // Remaining implements dispatcher.Cluster.
 func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (left dispatcher.Left, err error) {
 	err = a.call("Remaining", func() error {
-		if a.c.w.Bug == BugFreedBySaying {
+		if a.c.w.Bug == BugFreedEarly {
 			return nil
 		}
 		left = dispatcher.Left{}
@@ -140,7 +140,7 @@ func (a api) Remaining(_ context.Context, id workload.ID, namespace string) (lef
 				left.Earliest = earliest(left.Earliest, o.attempt)
 			}
 		}
-		if a.c.w.Bug == BugBeside {
+		if a.c.w.Bug == BugUnawaited {
 			left.Earliest = 0
 		}
 		return nil

@@ -93,7 +93,7 @@ func (a *autoscaler) create(id bundle.Identity, manifest json.RawMessage) (strin
 func (a *autoscaler) asked(it *item) {
 	w := a.c.w
 	name := w.submits.nameOf(it.workload)
-	w.tell("%s asks for %d nodes: %s", name, it.pods, it.id.Name)
+	w.narrate("%s asks for %d nodes: %s", name, it.pods, it.id.Name)
 	w.check.made[madeAsked]++
 	if a.made[it.id.Name] && !a.taken[it.id.Name] { // the dispatcher may not have reported yet that it was there
 		w.breach("G4", "request %s of %s was made twice", it.id.Name, name)

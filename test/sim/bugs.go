@@ -20,8 +20,8 @@ const (
 	BugUnordered Bug = "messages are not compared with what they are to follow"
 	// BugForgotten: that a stream has lost something is known to the leader only.
 	BugForgotten Bug = "the loss of messages is not noted"
-	// BugFreedBySaying: capacity is freed when the object is gone, not its pods.
-	BugFreedBySaying Bug = "pods are not waited for"
+	// BugFreedEarly: capacity is freed when the object is gone, not its pods.
+	BugFreedEarly Bug = "pods are not waited for"
 	// BugTwice: an object has a name of chance, which only the answer has.
 	BugTwice Bug = "names of objects are not the workload's own"
 	// BugEarlyAck: a submission is settled before it is passed on.
@@ -30,9 +30,9 @@ const (
 	BugClock Bug = "decisions look at a clock of their own"
 	// BugLostOutbox: what a commit says is kept in memory only.
 	BugLostOutbox Bug = "messages are not in the transaction"
-	// BugUnsaid: what a stream loses while connections stand is not sent again, and
+	// BugUnpublished: what a stream loses while connections stand is not sent again, and
 	// not asked for.
-	BugUnsaid Bug = "lost messages of a stream are not republished"
+	BugUnpublished Bug = "lost messages of a stream are not republished"
 	// BugTakenFirst: a commit takes places before it gives back what they replace.
 	BugTakenFirst Bug = "places are taken before others are given back"
 	// BugOldMemory: what a process knows of the ledger outlives its term.
@@ -69,9 +69,9 @@ const (
 	// BugWatermarkMoves: a term that goes on when the database was restored to an older state
 	// says there how far the streams go.
 	BugWatermarkMoves Bug = "watermarks are moved in an older database"
-	// BugBeside: a term does not have removed what events say of lost attempts, and the
+	// BugUnawaited: a term does not have removed what events say of lost attempts, and the
 	// dispatcher does not look for them before it creates an object.
-	BugBeside Bug = "an attempt does not wait for what is left of earlier ones"
+	BugUnawaited Bug = "an attempt does not wait for what is left of earlier ones"
 	// BugForgottenUsage: what queues used in the past is in the memory of the leader only.
 	BugForgottenUsage Bug = "past usage is forgotten at a take-over"
 	// BugCramped: the dispatcher does not see the quotas of a namespace.
@@ -108,8 +108,8 @@ const (
 	BugRepeatedSequences Bug = "a stream that is made again begins at the same sequence"
 )
 
-// asTold is a record as a term reads it, with BugUnstoredNominations without nominations.
-func (l *ledger) asTold(r workload.Record) workload.Record {
+// asStored is a record as a term reads it, with BugUnstoredNominations without nominations.
+func (l *ledger) asStored(r workload.Record) workload.Record {
 	switch l.w.Bug {
 	case BugUnstoredNominations:
 		return withoutNomination(r)
@@ -119,7 +119,7 @@ func (l *ledger) asTold(r workload.Record) workload.Record {
 	return r
 }
 
-func (l *ledger) allAsTold(c state.Changes) state.Changes {
+func (l *ledger) allAsStored(c state.Changes) state.Changes {
 	if l.w.Bug != BugUnstoredNominations {
 		return c
 	}
@@ -142,9 +142,9 @@ func withoutNomination(r workload.Record) workload.Record {
 
 // Bugs lists all of them.
 func Bugs() []Bug {
-	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedBySaying, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnsaid, BugEveryTerm, BugByLabels,
+	return []Bug{BugUnfenced, BugUnordered, BugForgotten, BugFreedEarly, BugTwice, BugEarlyAck, BugClock, BugLostOutbox, BugPassing, BugTakenFirst, BugOldMemory, BugUnpublished, BugEveryTerm, BugByLabels,
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
-		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugBeside, BugForgottenUsage, BugCramped, BugNotWhole,
+		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugUnawaited, BugForgottenUsage, BugCramped, BugNotWhole,
 		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled,
 		BugUnasked, BugDropped}
 }

@@ -19,12 +19,12 @@ type found struct {
 func plantedBugs() map[Bug]found {
 	return map[Bug]found{
 		BugUnfenced:            {0, "G2"},
-		BugFreedBySaying:       {2, "G5"},
+		BugFreedEarly:          {2, "G5"},
 		BugTwice:               {8, "G4"},
 		BugLostOutbox:          {8, "G3"},
 		BugEarlyAck:            {8, "G3"},
 		BugForgotten:           {44, "G3"},
-		BugUnsaid:              {1000, "G3"},
+		BugUnpublished:         {1000, "G3"},
 		BugUnordered:           {1, "G4"},
 		BugOldMemory:           {1008, "G2"},
 		BugClock:               {0, "G8"},
@@ -46,7 +46,7 @@ func plantedBugs() map[Bug]found {
 		BugSameEpoch:           {1013, "G4"},
 		BugWatermarkMoves:      {42, "G3"},
 		BugLateUncompared:      {1013, "G3"},
-		BugBeside:              {1118, "G4"},
+		BugUnawaited:           {1118, "G4"},
 		BugForgottenHold:       {1017, "G8"},
 		BugAnyAttempt:          {1041, "G6"},
 		BugImpatient:           {1195, "G3"},

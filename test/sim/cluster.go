@@ -131,7 +131,7 @@ func (c *cluster) create(namespace string, manifest json.RawMessage) (uid string
 		return "", alreadyExists(o.name)
 	}
 	c.objects[key] = o
-	c.w.tell("created %s for %s attempt %d", o.name, c.w.submits.nameOf(o.workload), o.attempt)
+	c.w.narrate("created %s for %s attempt %d", o.name, c.w.submits.nameOf(o.workload), o.attempt)
 	c.w.check.created(o)
 	c.lure(o)
 	c.changed("object " + key)

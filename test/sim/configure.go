@@ -45,7 +45,7 @@ func (o *operator) change(base policy, r *rule, stands time.Duration) {
 				break
 			}
 		}
-		o.w.tell("the configuration was changed for %s", stands)
+		o.w.narrate("the configuration was changed for %s", stands)
 		again()
 	})
 }
@@ -110,11 +110,11 @@ func (t *term) configure(p *proc) bool {
 		p.park(time.Second)
 	}
 	wanted, version := w.operator.wanted.clone(), t.step.State.Version()+1
-	governs := state.Settings{Queues: w.disk.queues, Policy: wanted.config()}
+	settings := state.Settings{Queues: w.disk.queues, Policy: wanted.config()}
 	if w.call(postgresServer, "Configure", func() error { return w.disk.configure(t.epoch, version, wanted) }) != nil {
 		return false
 	}
-	t.do(decisionlog.Input{Kind: decisionlog.Configure, Settings: &governs, Version: version})
+	t.do(decisionlog.Input{Kind: decisionlog.Configure, Settings: &settings, Version: version})
 	t.do(decisionlog.Input{Kind: decisionlog.CheckRights})
 	return true
 }
@@ -132,7 +132,7 @@ func (l *ledger) configure(epoch, version int64, p policy) error {
 	l.version = version
 	l.commits = append(l.commits, touched{version: version, settings: true, epoch: epoch, at: l.w.now})
 	l.rule(p)
-	l.w.tell("the configuration is stored, version %d", version)
+	l.w.narrate("the configuration is stored, version %d", version)
 	return nil
 }
 

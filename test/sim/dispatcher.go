@@ -85,7 +85,7 @@ func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, 
 		looked := w.now
 		for {
 			p.park(bus.RoundStep)
-			if w.Bug == BugUnsaid {
+			if w.Bug == BugUnpublished {
 				continue
 			}
 			for len(asked) > 0 {

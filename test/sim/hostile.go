@@ -63,7 +63,7 @@ func (c *cluster) lure(o *object) {
 		c.w.after(min(left, 100*time.Millisecond+time.Duration(l.f.Pick%1000)*time.Millisecond), func() {
 			for _, set := range o.sets {
 				for range set.Count {
-					c.w.tell("forged: %s", c.forgeOf(o, set, l.f))
+					c.w.narrate("forged: %s", c.forgeOf(o, set, l.f))
 				}
 			}
 		})

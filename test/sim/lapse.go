@@ -45,7 +45,7 @@ func (n *nemesis) backInTime(f TimedFault) string {
 			w.net.ensure()
 		}
 		n.last = later(n.last, w.now.Add(away))
-		w.tell("Postgres is as it was %s ago, at version %d, without %d commits", f.For, l.version, lost)
+		w.narrate("Postgres is as it was %s ago, at version %d, without %d commits", f.For, l.version, lost)
 		w.check.forgetAttempts(w.now.Add(-f.For), losses)
 		l.relapse(losses, knew)
 	})
@@ -55,7 +55,7 @@ func (n *nemesis) backInTime(f TimedFault) string {
 // copied is the state of the tables now.
 func (l *ledger) copied() *ledger {
 	c := *l
-	c.live, c.archive, c.nodes, c.marks = maps.Clone(l.live), maps.Clone(l.archive), maps.Clone(l.nodes), maps.Clone(l.marks)
+	c.live, c.archive, c.nodes, c.watermarks = maps.Clone(l.live), maps.Clone(l.archive), maps.Clone(l.nodes), maps.Clone(l.watermarks)
 	c.past = maps.Clone(l.past)
 	c.shapes, c.quarantine, c.holds = maps.Clone(l.shapes), maps.Clone(l.quarantine), map[workload.ID][]hold{}
 	for id, holds := range l.holds {
@@ -69,7 +69,7 @@ func (l *ledger) copied() *ledger {
 // comeBack makes the tables those of a copy.
 func (l *ledger) comeBack(c *ledger) {
 	l.epoch, l.version, l.lastOrder, l.seq = c.epoch, c.version, c.lastOrder, c.seq
-	l.live, l.archive, l.nodes, l.marks, l.shapes, l.quarantine, l.holds = c.live, c.archive, c.nodes, c.marks, c.shapes, c.quarantine, c.holds
+	l.live, l.archive, l.nodes, l.watermarks, l.shapes, l.quarantine, l.holds = c.live, c.archive, c.nodes, c.watermarks, c.shapes, c.quarantine, c.holds
 	l.history, l.outbox, l.commits, l.replayed = c.history, c.outbox, c.commits, c.replayed
 	l.past = c.past
 	l.policy, l.bounds, l.rules = c.policy, c.bounds, c.rules

@@ -60,7 +60,7 @@ func (m *machine) hold(name string, p *proc, atLeast func() (int64, error), act 
 		m.crash()
 		return
 	}
-	w.tell("%s acts, epoch %d", m.name, h.epoch)
+	w.narrate("%s acts, epoch %d", m.name, h.epoch)
 	act(h)
 	for w.now.Sub(h.sure) <= leaseDeadline {
 		p.sleep(leaseRenewal)
@@ -81,7 +81,7 @@ func (m *machine) hold(name string, p *proc, atLeast func() (int64, error), act 
 			return
 		}
 	}
-	w.tell("%s has lost its lease", m.name)
+	w.narrate("%s has lost its lease", m.name)
 	m.crash()
 }
 

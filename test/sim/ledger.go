@@ -38,7 +38,7 @@ type ledger struct {
 	history     []historyRow
 	outbox      []simhooks.Outgoing
 	seq         int64
-	marks       map[string]simhooks.Watermark
+	watermarks  map[string]simhooks.Watermark
 	commits     []touched
 	queues      []state.Queue
 	policy      quota.Config
@@ -86,7 +86,7 @@ type touched struct {
 func newLedger(w *World) *ledger {
 	l := &ledger{
 		w: w, live: map[workload.ID]*row{}, archive: map[workload.ID]workload.Record{}, nodes: map[admission.NodeKey]state.NodeRow{},
-		marks: map[string]simhooks.Watermark{}, queues: w.queues(), replayed: decisionlog.NewReplica(0),
+		watermarks: map[string]simhooks.Watermark{}, queues: w.queues(), replayed: decisionlog.NewReplica(0),
 		past: map[string]quota.PastUsage{}, holds: map[workload.ID][]hold{}, shapes: map[string]bool{}, refused: map[workload.ID]*refusal{}, quarantine: map[workload.ID]state.Quarantined{}, blamed: map[workload.ID]bool{},
 	}
 	if w.ruled() {
@@ -112,7 +112,7 @@ func (l *ledger) lock(m *machine) (before, epoch int64, session int) {
 	l.session++
 	l.holder, l.beat, m.reached = holder, l.w.now, 0
 	l.real.leads(l.epoch, holder)
-	l.w.tell("%s leads, epoch %d", holder, l.epoch)
+	l.w.narrate("%s leads, epoch %d", holder, l.epoch)
 	return before, l.epoch, l.session
 }
 
@@ -181,7 +181,7 @@ func (l *ledger) load() state.Stored {
 		case BugForgottenHold:
 			w.Hold = nil
 		}
-		w.Record = l.asTold(w.Record)
+		w.Record = l.asStored(w.Record)
 		stored.Workloads = append(stored.Workloads, w)
 	}
 	keys := slices.SortedFunc(maps.Keys(l.nodes), compareKeys)
@@ -216,7 +216,7 @@ func (l *ledger) since(version int64) state.Delta {
 	}
 	for _, r := range l.inOrder() {
 		if ids[r.ID] {
-			delta.Workloads = append(delta.Workloads, state.StoredWorkload{Record: l.asTold(r.Record), Order: r.Order, Asked: r.Asked, HeardAgain: r.HeardAgain})
+			delta.Workloads = append(delta.Workloads, state.StoredWorkload{Record: l.asStored(r.Record), Order: r.Order, Asked: r.Asked, HeardAgain: r.HeardAgain})
 			delete(ids, r.ID)
 		}
 	}

@@ -189,7 +189,7 @@ func (s *lockstep) number(c state.Changes) {
 }
 
 // sent takes messages out of the outbox; so do the others what their names say.
-func (s *lockstep) sent(epoch int64, seqs []int64, stream string, mark simhooks.Watermark, played error) {
+func (s *lockstep) sent(epoch int64, seqs []int64, stream string, watermark simhooks.Watermark, played error) {
 	if s == nil {
 		return
 	}
@@ -197,12 +197,12 @@ func (s *lockstep) sent(epoch int64, seqs []int64, stream string, mark simhooks.
 	for i, seq := range seqs {
 		stored[i] = s.seqs[seq]
 	}
-	s.agree("removal from the outbox", played, s.eye.Sent(context.Background(), epoch, stored, stream, mark))
+	s.agree("removal from the outbox", played, s.eye.Sent(context.Background(), epoch, stored, stream, watermark))
 }
 
-func (s *lockstep) marked(epoch int64, stream string, mark simhooks.Watermark, played error) {
+func (s *lockstep) watermarkSet(epoch int64, stream string, watermark simhooks.Watermark, played error) {
 	if s != nil {
-		s.agree("the mark of a stream", played, s.eye.SetWatermark(context.Background(), epoch, stream, mark))
+		s.agree("the mark of a stream", played, s.eye.SetWatermark(context.Background(), epoch, stream, watermark))
 	}
 }
 

@@ -64,10 +64,10 @@ func (s *lockstep) lookBack(ctx context.Context) {
 		return lines
 	}
 	s.same("history", line(stored), line(again))
-	marks, err := s.eye.Watermarks(ctx)
+	watermarks, err := s.eye.Watermarks(ctx)
 	s.must("read the marks", err)
-	for _, name := range slices.Sorted(maps.Keys(s.l.marks)) {
-		if a, b := marks[name], s.l.marks[name]; a.Last != b.Last || !a.Created.Equal(b.Created.Truncate(time.Microsecond)) {
+	for _, name := range slices.Sorted(maps.Keys(s.l.watermarks)) {
+		if a, b := watermarks[name], s.l.watermarks[name]; a.Last != b.Last || !a.Created.Equal(b.Created.Truncate(time.Microsecond)) {
 			s.differ("the mark of %s is %v, and played %v", name, a, b)
 		}
 	}

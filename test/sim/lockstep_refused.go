@@ -48,8 +48,8 @@ func (s *lockstep) probed(c state.Changes, record simhooks.Record, played []simh
 	s.same("what is refused", names(stored), names(played))
 }
 
-func (s *lockstep) kept(epoch int64, aside []state.Quarantined, played error) {
+func (s *lockstep) kept(epoch int64, quarantined []state.Quarantined, played error) {
 	if s != nil {
-		s.agree("quarantine", played, s.eye.Quarantine(context.Background(), epoch, aside))
+		s.agree("quarantine", played, s.eye.Quarantine(context.Background(), epoch, quarantined))
 	}
 }

@@ -136,7 +136,7 @@ func weight(site string) float64 {
 func (n *nemesis) note(fault Fault, what string) {
 	n.counts[fault]++
 	n.last = later(n.last, n.w.now)
-	n.w.tell("FAULT %s: %s", fault, what)
+	n.w.narrate("FAULT %s: %s", fault, what)
 }
 
 // worldFaults are drawn with these weights.

@@ -85,9 +85,9 @@ func (n *network) purge(name string, again bool) bool {
 
 // signal notifies a part of reconnections.
 type signal struct {
-	m    *machine
-	life int
-	tell func()
+	m      *machine
+	life   int
+	notify func()
 }
 
 func newNetwork(w *World) *network {
@@ -187,7 +187,7 @@ func (n *network) reconnected(m *machine, server string) {
 			if s.m == m && s.life == m.life {
 				n.w.after(n.w.latency(), func() {
 					if !m.dead && s.life == m.life {
-						s.tell()
+						s.notify()
 					}
 				})
 			}
@@ -196,9 +196,9 @@ func (n *network) reconnected(m *machine, server string) {
 }
 
 // onReconnect has a machine told of reconnections until it dies.
-func (n *network) onReconnect(m *machine, tell func()) {
+func (n *network) onReconnect(m *machine, notify func()) {
 	n.signals = slices.DeleteFunc(n.signals, func(s *signal) bool { return s.life != s.m.life })
-	n.signals = append(n.signals, &signal{m, m.life, tell})
+	n.signals = append(n.signals, &signal{m, m.life, notify})
 }
 
 // wipe takes all data away.

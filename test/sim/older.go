@@ -72,7 +72,7 @@ func (t *term) raiseEpoch() error {
 		t.m.memory.StartTerm(t.epoch, w.disk.epoch)
 		t.epoch = w.disk.epoch
 		w.disk.real.leads(t.epoch, t.m.name)
-		w.tell("%s takes epoch %d, after %d of the streams", t.m.name, t.epoch, known)
+		w.narrate("%s takes epoch %d, after %d of the streams", t.m.name, t.epoch, known)
 		return nil
 	})
 }
@@ -92,7 +92,7 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 		l.withoutRequests(found)
 	}
 	for i := range found.LastEvents {
-		found.LastEvents[i].Holding = found.LastEvents[i].Holding && t.w.Bug != BugBeside
+		found.LastEvents[i].Holding = found.LastEvents[i].Holding && t.w.Bug != BugUnawaited
 	}
 	var last time.Time
 	if t.w.call(postgresServer, "LastCommit", func() error {
@@ -126,7 +126,7 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 		return nil, false
 	}
 	if !found.Empty() {
-		t.w.tell("%s brings %d commands and %d workloads of the streams together with the ledger: %d queued again, %d removed, %d lost, %d had ended",
+		t.w.narrate("%s brings %d commands and %d workloads of the streams together with the ledger: %d queued again, %d removed, %d lost, %d had ended",
 			t.m.name, len(found.Commands), len(found.LastEvents), len(r.Requeued), len(r.Removed), len(r.Lost), len(r.Ended))
 	}
 	return found.Ends, true

@@ -62,49 +62,49 @@ func (l *ledger) CheckEpochAndAddManifests(_ context.Context, epoch int64, messa
 }
 
 // Sent implements relay.Store.
-func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream string, mark simhooks.Watermark) error {
+func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream string, watermark simhooks.Watermark) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "Sent", func() error {
 		err := cmp.Or(l.fence(epoch), l.behind(reached))
-		l.real.sent(epoch, seqs, stream, mark, err)
+		l.real.sent(epoch, seqs, stream, watermark, err)
 		if err != nil {
 			return err
 		}
 		l.outbox = slices.DeleteFunc(l.outbox, func(m simhooks.Outgoing) bool { return slices.Contains(seqs, m.Seq) })
-		if !mark.Created.IsZero() {
-			l.setMark(stream, mark)
+		if !watermark.Created.IsZero() {
+			l.setWatermark(stream, watermark)
 		}
 		return nil
 	})
 }
 
-// setMark keeps the mark of a stream. One of a stream that was made at the begin of
+// setWatermark keeps the watermark of a stream. One of a stream that was made at the begin of
 // time says that it has lost something.
-func (l *ledger) setMark(stream string, mark simhooks.Watermark) {
-	if l.w.Bug != BugForgotten || mark.Created.Unix() > 0 {
-		l.marks[stream] = mark
+func (l *ledger) setWatermark(stream string, watermark simhooks.Watermark) {
+	if l.w.Bug != BugForgotten || watermark.Created.Unix() > 0 {
+		l.watermarks[stream] = watermark
 	}
 }
 
 // Watermarks implements relay.Store.
-func (l *ledger) Watermarks(context.Context) (marks map[string]simhooks.Watermark, err error) {
-	marks = map[string]simhooks.Watermark{}
-	return marks, l.w.call(postgresServer, "Watermarks", func() error {
-		for name, mark := range l.marks {
-			marks[name] = mark
+func (l *ledger) Watermarks(context.Context) (watermarks map[string]simhooks.Watermark, err error) {
+	watermarks = map[string]simhooks.Watermark{}
+	return watermarks, l.w.call(postgresServer, "Watermarks", func() error {
+		for name, watermark := range l.watermarks {
+			watermarks[name] = watermark
 		}
 		return nil
 	})
 }
 
 // SetWatermark implements relay.Store.
-func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, mark simhooks.Watermark) error {
+func (l *ledger) SetWatermark(_ context.Context, epoch int64, stream string, watermark simhooks.Watermark) error {
 	reached := l.w.cur.m.reached
 	return l.w.call(postgresServer, "SetWatermark", func() error {
 		err := cmp.Or(l.fence(epoch), l.behind(reached))
-		l.real.marked(epoch, stream, mark, err)
+		l.real.watermarkSet(epoch, stream, watermark, err)
 		if err == nil {
-			l.setMark(stream, mark)
+			l.setWatermark(stream, watermark)
 		}
 		return err
 	})

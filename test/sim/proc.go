@@ -57,7 +57,7 @@ func (m *machine) start() {
 	}
 	m.memory = queuemanager.NewMemory()
 	m.dead, m.life = false, m.life+1
-	m.w.tell("%s starts", m.name)
+	m.w.narrate("%s starts", m.name)
 	m.boot(m)
 }
 
@@ -70,7 +70,7 @@ func (m *machine) crash() {
 		return
 	}
 	m.dead, m.paused = true, time.Time{}
-	m.w.tell("%s dies", m.name)
+	m.w.narrate("%s dies", m.name)
 	if m.w.disk.holder == m.name {
 		m.w.after(m.w.latency(), m.w.disk.dropSession) // its connections are closed
 	}

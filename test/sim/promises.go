@@ -86,7 +86,7 @@ func (c *checker) checkPolicy(before ledgerState, changes state.Changes) {
 		if h.Reason != nil {
 			why = ": " + h.Reason.Message
 		}
-		c.w.tell("%s is %s, attempt %d%s", c.w.submits.nameOf(h.Workload), h.Phase, h.Attempt, why)
+		c.w.narrate("%s is %s, attempt %d%s", c.w.submits.nameOf(h.Workload), h.Phase, h.Attempt, why)
 	}
 	after := c.w.disk.state()
 	c.count(before, after, changes)

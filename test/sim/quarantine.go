@@ -10,14 +10,14 @@ import (
 )
 
 // storeQuarantine puts what was set aside in quarantine.
-func (l *ledger) storeQuarantine(epoch int64, aside []state.Quarantined) error {
+func (l *ledger) storeQuarantine(epoch int64, quarantined []state.Quarantined) error {
 	return l.w.call(postgresServer, "Quarantine", func() error {
 		err := l.fence(epoch)
-		l.real.kept(epoch, aside, err)
+		l.real.kept(epoch, quarantined, err)
 		if err != nil {
 			return err
 		}
-		for _, a := range aside {
+		for _, a := range quarantined {
 			l.quarantine[a.Workload] = a
 		}
 		if l.mended {
@@ -28,12 +28,12 @@ func (l *ledger) storeQuarantine(epoch int64, aside []state.Quarantined) error {
 }
 
 // quarantined reads what is in quarantine.
-func (l *ledger) quarantined() (aside []state.Quarantined, err error) {
-	return aside, l.w.call(postgresServer, "Quarantined", func() error {
-		aside = nil
+func (l *ledger) quarantined() (quarantined []state.Quarantined, err error) {
+	return quarantined, l.w.call(postgresServer, "Quarantined", func() error {
+		quarantined = nil
 		for _, each := range l.w.submits.all {
 			if a, there := l.quarantine[each.id]; there {
-				aside = append(aside, a)
+				quarantined = append(quarantined, a)
 			}
 		}
 		return nil
@@ -60,8 +60,8 @@ func (t *term) beginQuarantine() bool {
 
 // storeQuarantine writes what is set aside, as the engine does: what cannot be written only
 // this process knows, until it leads the next time.
-func (t *term) storeQuarantine(aside []state.Quarantined) {
-	_ = t.m.memory.Store(aside, func(aside []state.Quarantined) error { return t.w.disk.storeQuarantine(t.epoch, aside) })
+func (t *term) storeQuarantine(quarantined []state.Quarantined) {
+	_ = t.m.memory.Store(quarantined, func(quarantined []state.Quarantined) error { return t.w.disk.storeQuarantine(t.epoch, quarantined) })
 }
 
 // checkReleased ends the term when something was released, as the engine does.

@@ -58,7 +58,7 @@ func (l *ledger) mend() {
 	clear(l.refused)
 	clear(l.quarantine)
 	l.w.nemesis.last = later(l.w.nemesis.last, l.w.now) // something may be away for longer
-	l.w.tell("the database refuses no workload any more, and quarantine is empty")
+	l.w.narrate("the database refuses no workload any more, and quarantine is empty")
 }
 
 // releaseAgain is after how long the operator looks at quarantine once more.
@@ -69,7 +69,7 @@ const releaseAgain = time.Minute
 func (l *ledger) release() {
 	l.real.released()
 	clear(l.quarantine)
-	l.w.tell("quarantine is emptied once more")
+	l.w.narrate("quarantine is emptied once more")
 }
 
 // cause is how the database refuses.
@@ -168,7 +168,7 @@ func (c *checker) othersGoOn() {
 		record, known := w.disk.record(id)
 		holds = holds || known && record.Holding
 		each := w.submits.by[id]
-		if untold := r.hit && each.final == "" && !each.why && w.disk.quarantine[id].Why == ""; untold {
+		if unreported := r.hit && each.final == "" && !each.why && w.disk.quarantine[id].Why == ""; unreported {
 			silent = append(silent, each.name)
 		}
 	}

@@ -38,7 +38,7 @@ func (a *autoscaler) set(it *item, condition string) {
 	before, _ := status["conditions"].([]any)
 	content["status"] = map[string]any{"conditions": append(slices.Clip(before), map[string]any{"type": condition, "status": "True", "message": "played"})}
 	it.content = content
-	a.c.w.tell("request %s is %s", it.id.Name, condition)
+	a.c.w.narrate("request %s is %s", it.id.Name, condition)
 }
 
 // requests are those that are there.

@@ -40,7 +40,7 @@ func (a *autoscaler) scaleDown() {
 		case !idle:
 			a.idle[name] = w.now
 		case w.now.Sub(since) >= nodesIdle:
-			w.tell("node %s was idle", name)
+			w.narrate("node %s was idle", name)
 			w.check.made[madeScaledDown]++
 			a.removeNode(name)
 		}

@@ -27,9 +27,9 @@ func (m *machine) remembered(epoch int64) map[string]bool {
 	return s.known
 }
 
-// govern gives each queue the quota of its largest gang, so that it is often used
+// setQuotas gives each queue the quota of its largest gang, so that it is often used
 // up while places move.
-func (l *ledger) govern(largest map[string]int64) {
+func (l *ledger) setQuotas(largest map[string]int64) {
 	l.bounds = map[usageKey]int64{}
 	var queues []string
 	for _, name := range slices.Sorted(maps.Keys(largest)) {

@@ -64,11 +64,11 @@ type Result struct {
 // Breach is a promise that was not kept.
 type Breach struct {
 	Promise string // G1 to G8
-	Says    string
+	Message string
 	At      time.Duration
 }
 
-func (b *Breach) Error() string { return fmt.Sprintf("%s at %s: %s", b.Promise, b.At, b.Says) }
+func (b *Breach) Error() string { return fmt.Sprintf("%s at %s: %s", b.Promise, b.At, b.Message) }
 
 // World is a run.
 type World struct {
@@ -153,8 +153,8 @@ func (w *World) ruled() bool { return w.policed }
 
 func (w *World) takesTurns() bool { return w.tight() || w.ruled() && w.Seed%8 == 1 }
 
-// tell adds a line to the story.
-func (w *World) tell(format string, args ...any) {
+// narrate adds a line to the story.
+func (w *World) narrate(format string, args ...any) {
 	line := fmt.Sprintf("%9.3fs  ", w.now.Sub(w.start).Seconds()) + fmt.Sprintf(format, args...)
 	fmt.Fprintln(w.hash, line)
 	w.story = append(w.story, line)
@@ -166,8 +166,8 @@ func (w *World) tell(format string, args ...any) {
 // breach ends the run.
 func (w *World) breach(promise, format string, args ...any) {
 	if w.check.breach == nil {
-		w.check.breach = &Breach{Promise: promise, Says: fmt.Sprintf(format, args...), At: w.now.Sub(w.start)}
-		w.tell("BREACH of %s: %s", promise, w.check.breach.Says)
+		w.check.breach = &Breach{Promise: promise, Message: fmt.Sprintf(format, args...), At: w.now.Sub(w.start)}
+		w.narrate("BREACH of %s: %s", promise, w.check.breach.Message)
 	}
 }
 

@@ -194,7 +194,7 @@ func silentBefore() *Script {
 func TestShrinking(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
-		o := Options{Seed: seed, Bug: BugFreedBySaying}
+		o := Options{Seed: seed, Bug: BugFreedEarly}
 		r := Run(o)
 		if r.Breach == nil || size(r.Script) < 4 {
 			continue

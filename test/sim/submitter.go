@@ -62,7 +62,7 @@ func newSubmitter(w *World) *submitter {
 		w.after(time.Duration(load.Int64N(int64(faultsFor*3/4))).Truncate(time.Millisecond), func() { s.drive(each) })
 	}
 	if w.tight() {
-		w.disk.govern(largest)
+		w.disk.setQuotas(largest)
 	}
 	if w.scaled() {
 		w.disk.scale(largest)
@@ -221,7 +221,7 @@ func (s *submitter) rejected(r *event.WorkloadRejected) {
 		s.w.breach("G3", "%s was rejected: %s", s.nameOf(r.Workload), r.Reason.Message)
 	case each.final == "":
 		each.final, each.why = rejectedPhase, true
-		s.w.tell("%s is rejected", each.name)
+		s.w.narrate("%s is rejected", each.name)
 	}
 }
 
@@ -244,6 +244,6 @@ func (s *submitter) heard(r workload.Record) {
 	}
 	if r.Phase.Final() && each.final == "" {
 		each.final = r.Phase
-		s.w.tell("%s is %s", each.name, r.Phase)
+		s.w.narrate("%s is %s", each.name, r.Phase)
 	}
 }

@@ -75,7 +75,7 @@ func (t *term) decides(p *proc) {
 
 // ask asks what the state wants to know, as the engine does.
 func (t *term) ask() {
-	if t.w.Bug == BugUnsaid {
+	if t.w.Bug == BugUnpublished {
 		return
 	}
 	if t.decide && t.announced < 10 {
@@ -139,7 +139,7 @@ func (t *term) commits(p *proc) {
 		next := t.decisions[0]
 		if err := t.writer.Write(context.Background(), next, func(out []queuemanager.Outgoing) { t.relay.Hand(out); t.wakePublishers() }); err != nil {
 			t.failed, t.cause = next, err
-			t.w.tell("%s: commit %d of epoch %d failed: %v", t.m.name, next.Changes.Version, next.Changes.Epoch, err)
+			t.w.narrate("%s: commit %d of epoch %d failed: %v", t.m.name, next.Changes.Version, next.Changes.Epoch, err)
 			return // what was not written is given back at the end of the term
 		}
 		t.decisions = t.decisions[1:]

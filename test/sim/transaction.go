@@ -80,7 +80,7 @@ func (t *transaction) commit() error {
 	l.w.check.committing(c)
 	l.version = c.Version
 	l.write(c)
-	l.replayed.Commit(l.allAsTold(c))
+	l.replayed.Commit(l.allAsStored(c))
 	for i := range t.outgoing {
 		l.seq++
 		t.outgoing[i].Seq = l.seq

@@ -98,11 +98,11 @@ func (v *view) Object(_, namespace, name string) *dispatcher.Object {
 // Pods implements dispatcher.Cache.
 func (v *view) Pods(id workload.ID) (pods []dispatcher.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(v.pods)) {
-		if v.of[key] != id || v.c.w.Bug == BugFreedBySaying && v.pods[key].Deleting {
+		if v.of[key] != id || v.c.w.Bug == BugFreedEarly && v.pods[key].Deleting {
 			continue
 		}
 		p := v.pods[key]
-		if record, live := v.c.w.disk.record(id); v.c.w.Bug == BugBeside && live && p.Attempt < record.Attempt {
+		if record, live := v.c.w.disk.record(id); v.c.w.Bug == BugUnawaited && live && p.Attempt < record.Attempt {
 			p.Attempt = 0
 		}
 		pods = append(pods, p)

@@ -59,7 +59,7 @@ func observe(m *machine, c *connection, h *held) {
 		Synced: func() {}, Now: m.now, Epoch: h.epoch, Held: h.check,
 		Later: func(d time.Duration, _ func()) { w.after(d, func() { teller.wake() }) },
 	}, before)
-	teller = m.spawn("teller", func(p *proc) { tell(m, p, publisher, d) })
+	teller = m.spawn("teller", func(p *proc) { publishLoop(m, p, publisher, d) })
 	w.net.onReconnect(m, func() { d.again = true; teller.wake() })
 	w.net.listen(m, func(q *event.ReportWanted) { d.asked = append(d.asked, q); teller.wake() })
 	known := map[string]bool{}
@@ -88,8 +88,8 @@ type duties struct {
 // lookEvery is how often services look whether a stream has lost something.
 const lookEvery = 5 * time.Second
 
-// tell is the publisher's loop.
-func tell(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
+// publishLoop is the publisher's loop.
+func publishLoop(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 	w := m.w
 	listed, looked, repeated := w.now, w.now, w.now
 	for {
@@ -101,7 +101,7 @@ func tell(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 			listed = w.now
 			publisher.ScheduleList()
 		}
-		if w.Bug != BugUnsaid {
+		if w.Bug != BugUnpublished {
 			if w.now.Sub(looked) >= lookEvery {
 				looked = w.now
 				publisher.CompareStream(context.Background())

@@ -72,7 +72,7 @@ func newSoak(ctx context.Context, o options, p parts) (*soak, error) {
 	go func() {
 		for d := range following.C {
 			if _, payload, err := d.Event(); err == nil {
-				s.told(payload)
+				s.observe(payload)
 			}
 		}
 	}()
@@ -84,8 +84,8 @@ func (s *soak) close() {
 	s.Stack.Stop()
 }
 
-// told takes in what Muster says of a workload.
-func (s *soak) told(payload event.Payload) {
+// observe notes an event of a workload.
+func (s *soak) observe(payload event.Payload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed, ok := payload.(*event.WorkloadChanged)

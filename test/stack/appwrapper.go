@@ -19,9 +19,9 @@ func AppWrapper(namespace, name string, objects ...string) string {
 	return out.String()
 }
 
-// Beside returns two ConfigMaps, a Service, a Job with a pod of one CPU,
-// and a Deployment, named after name, to be wrapped beside a RayCluster.
-func Beside(name string) []string {
+// PlainObjects returns two ConfigMaps, a Service, a Job with a pod of one CPU,
+// and a Deployment, named after name, to be wrapped with a RayCluster.
+func PlainObjects(name string) []string {
 	return []string{
 		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-config}\ndata: {a: b}\n", name),
 		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-script}\ndata: {a: b}\n", name),

@@ -43,9 +43,9 @@ func (s *Stack) kubectl() (string, error) {
 	if cluster == "" {
 		cluster = filepath.Join("..", "..", "bin", "devcluster")
 	}
-	beside := filepath.Join(filepath.Dir(cluster), "kubectl")
-	if _, err := os.Stat(beside); err != nil {
+	binary := filepath.Join(filepath.Dir(cluster), "kubectl")
+	if _, err := os.Stat(binary); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoKubectl, err)
 	}
-	return beside, nil
+	return binary, nil
 }

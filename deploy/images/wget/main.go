@@ -44,12 +44,12 @@ func ask(url string) error {
 	if err != nil {
 		return err
 	}
-	said, err := io.ReadAll(io.LimitReader(response.Body, shown))
+	body, err := io.ReadAll(io.LimitReader(response.Body, shown))
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return fmt.Errorf("read the answer of %s: %w", url, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", url, response.Status, said)
+		return fmt.Errorf("%s answers %s: %s", url, response.Status, body)
 	}
 	return nil
 }

@@ -72,9 +72,9 @@ func TestAStolenKeyForgesNothing(t *testing.T) {
 	t.Cleanup(watcher.Close)
 	// A subscription for each: what a consumer delivers bears the subject under which
 	// it was stored.
-	seen := make(chan sight, 1<<16)
+	seen := make(chan received, 1<<16)
 	for _, target := range targets(inbox) {
-		if _, err := watcher.Subscribe(target, func(m *nats.Msg) { seen <- sight{target, m} }); err != nil {
+		if _, err := watcher.Subscribe(target, func(m *nats.Msg) { seen <- received{target, m} }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,8 +162,8 @@ func matches(right, subject string) bool {
 	return len(r) == len(s)
 }
 
-// sight is a message that came on a target.
-type sight struct {
+// received is a message that came on a target.
+type received struct {
 	target string
 	*nats.Msg
 }

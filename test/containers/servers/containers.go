@@ -60,7 +60,7 @@ func startPostgres(ctx context.Context, memory bool) (string, removal, error) {
 		return "", nil, fmt.Errorf("make the tests' Postgres: %w", err)
 	}
 	if err != nil {
-		return "", terminate(c), fmt.Errorf("start the tests' Postgres: %w: %s", err, said(ctx, c))
+		return "", terminate(c), fmt.Errorf("start the tests' Postgres: %w: %s", err, logOf(ctx, c))
 	}
 	port, err := c.MappedPort(ctx, postgresPort)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *servers) startNATS(ctx context.Context) (removal, error) {
 		return nil, fmt.Errorf("make the container of the tests' NATS servers: %w", err)
 	}
 	if err != nil {
-		return terminate(c), fmt.Errorf("start the container of the tests' NATS servers: %w: %s", err, said(ctx, c))
+		return terminate(c), fmt.Errorf("start the container of the tests' NATS servers: %w: %s", err, logOf(ctx, c))
 	}
 	return terminate(c), nil
 }
@@ -144,17 +144,17 @@ func terminate(c testcontainers.Container) removal {
 	}
 }
 
-// mostSaid bounds what is shown of a container's log, in bytes.
-const mostSaid = 4000
+// mostLog bounds what is shown of a container's log, in bytes.
+const mostLog = 4000
 
-// said is the beginning of the container's log.
-func said(ctx context.Context, c testcontainers.Container) string {
+// logOf is the beginning of the container's log.
+func logOf(ctx context.Context, c testcontainers.Container) string {
 	logs, err := c.Logs(context.WithoutCancel(ctx))
 	if err != nil {
 		return err.Error()
 	}
 	defer func() { _ = logs.Close() }()
-	content, _ := io.ReadAll(io.LimitReader(logs, mostSaid)) // what there is
+	content, _ := io.ReadAll(io.LimitReader(logs, mostLog)) // what there is
 	return string(content)
 }
 

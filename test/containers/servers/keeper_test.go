@@ -37,14 +37,14 @@ func TestMain(m *testing.M) {
 func fakeServer(pipe string) int {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, syscall.SIGINT)
-	said, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+	printed, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Fprintln(said, "runs")
+	fmt.Fprintln(printed, "runs")
 	<-interrupted
-	fmt.Fprintln(said, "interrupted")
+	fmt.Fprintln(printed, "interrupted")
 	return 0
 }
 
@@ -99,13 +99,13 @@ func script(t *testing.T, line string) string {
 
 func TestTheServerGetsItsArgumentsAndItsCodeComesBack(t *testing.T) {
 	t.Parallel()
-	said := filepath.Join(t.TempDir(), "said")
-	socket := startKeeper(t, script(t, `echo "$@" >`+said+`; exit 7`))
-	code, unseen, err := askKeeper(socket, []string{"-c", said, "two words"})
+	printed := filepath.Join(t.TempDir(), "said")
+	socket := startKeeper(t, script(t, `echo "$@" >`+printed+`; exit 7`))
+	code, unseen, err := askKeeper(socket, []string{"-c", printed, "two words"})
 	if code != 7 || unseen != "" || err != nil {
 		t.Errorf("it ended with %d, %q, %v; want 7", code, unseen, err)
 	}
-	if content, err := os.ReadFile(said); err != nil || string(content) != "-c "+said+" two words\n" {
+	if content, err := os.ReadFile(printed); err != nil || string(content) != "-c "+printed+" two words\n" {
 		t.Errorf("it was given %q, %v", content, err)
 	}
 }
@@ -153,7 +153,7 @@ func TestTheServerEndsWithWhoAskedForIt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		signal syscall.Signal
-		says   string
+		want   string
 	}{
 		"interrupt": {syscall.SIGINT, "interrupted\n"},
 		"terminate": {syscall.SIGTERM, "interrupted\n"},
@@ -176,17 +176,17 @@ func TestTheServerEndsWithWhoAskedForIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = server.Close() }()
-			if said := hear(t, server); said != "runs\n" {
-				t.Fatalf("the server says %q", said)
+			if printed := hear(t, server); printed != "runs\n" {
+				t.Fatalf("the server says %q", printed)
 			}
 			if err := asker.Process.Signal(test.signal); err != nil {
 				t.Fatal(err)
 			}
-			if err := asker.Wait(); (err == nil) != (test.says != "") {
+			if err := asker.Wait(); (err == nil) != (test.want != "") {
 				t.Errorf("the program that asked ended with %v", err)
 			}
-			if said := hear(t, server); said != test.says {
-				t.Errorf("the server says %q at its end, want %q", said, test.says)
+			if printed := hear(t, server); printed != test.want {
+				t.Errorf("the server says %q at its end, want %q", printed, test.want)
 			}
 		})
 	}
@@ -197,13 +197,13 @@ func hear(t *testing.T, server *os.File) string {
 	t.Helper()
 	heard := make(chan string, 1)
 	go func() {
-		said := make([]byte, 64)
-		n, _ := server.Read(said) // an error is the end
-		heard <- string(said[:n])
+		printed := make([]byte, 64)
+		n, _ := server.Read(printed) // an error is the end
+		heard <- string(printed[:n])
 	}()
 	select {
-	case said := <-heard:
-		return said
+	case printed := <-heard:
+		return printed
 	case <-time.After(patience):
 		t.Fatalf("the server neither says anything nor ends within %s", patience)
 		return ""
@@ -256,9 +256,9 @@ func TestAnUnseenServerRunsHere(t *testing.T) {
 	notes := filepath.Join(dir, "notes")
 	asker := exec.Command(under(t, natsName), "-c", dir)
 	asker.Env = append(os.Environ(), envSocket+"="+listener.Addr().String(), envHere+"="+script(t, `echo "$@" $$; exit 5`), tally.EnvFile+"="+notes)
-	said, err := asker.Output()
-	if asker.ProcessState.ExitCode() != 5 || string(said) != fmt.Sprintf("-c %s %d\n", dir, asker.Process.Pid) {
-		t.Errorf("it ended with %v and said %q", err, said)
+	printed, err := asker.Output()
+	if asker.ProcessState.ExitCode() != 5 || string(printed) != fmt.Sprintf("-c %s %d\n", dir, asker.Process.Pid) {
+		t.Errorf("it ended with %v and said %q", err, printed)
 	}
 	if noted, err := os.ReadFile(notes); err != nil || !strings.HasPrefix(string(noted), "nats\town\t") {
 		t.Errorf("noted is %q, %v", noted, err)

@@ -50,7 +50,7 @@ func serve(ctx context.Context, arguments []string) (int, error) {
 	}
 	s.introduce()
 	code, err := run(o.command, s.environment())
-	return code, errors.Join(err, s.tell())
+	return code, errors.Join(err, s.printSummary())
 }
 
 // run runs the command. A signal to end is the command's to obey; this process goes on to
@@ -163,8 +163,8 @@ func (s *servers) environment() []string {
 		envHere+"="+s.natsServer, tally.EnvFile+"="+s.tallyFile())
 }
 
-// tell prints which servers the tests have noted.
-func (s *servers) tell() error {
+// printSummary prints which servers the tests have noted.
+func (s *servers) printSummary() error {
 	file, err := os.Open(s.tallyFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // no test has used one

@@ -134,10 +134,10 @@ func (c *Checker) checkDatabase(ctx context.Context, gangs []Gang) (wrong []stri
 	}
 	wrong = append(wrong, held...)
 	// What was said of gangs that were admitted more than once in an attempt.
-	var told []string
+	var history []string
 	if err := conn.QueryRow(ctx, `SELECT coalesce(array_agg(row_to_json(h)::text ORDER BY h.seq), '{}') FROM (SELECT * FROM history h WHERE EXISTS
-		(SELECT FROM history o WHERE o.workload = h.workload AND o.phase = 'admitted' AND o.reason IS NULL GROUP BY o.attempt HAVING count(*) > 1) ORDER BY seq LIMIT 40) h`).Scan(&told); err != nil {
+		(SELECT FROM history o WHERE o.workload = h.workload AND o.phase = 'admitted' AND o.reason IS NULL GROUP BY o.attempt HAVING count(*) > 1) ORDER BY seq LIMIT 40) h`).Scan(&history); err != nil {
 		wrong = append(wrong, fmt.Sprintf("read the history: %v", err))
 	}
-	return append(wrong, told...)
+	return append(wrong, history...)
 }

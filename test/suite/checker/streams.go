@@ -73,14 +73,14 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 			of := admitted{m.Data.ID, m.Data.Attempt}
 			slices.SortFunc(m.Data.Placements, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }) // they have no order
 			places, _ := json.Marshal(m.Data.Placements)                                                      // it was JSON
-			told := fmt.Appendf(nil, "at %v on %s", m.Data.Times.Admitted.UTC().Truncate(time.Microsecond), places)
+			admission := fmt.Appendf(nil, "at %v on %s", m.Data.Times.Admitted.UTC().Truncate(time.Microsecond), places)
 			if len(m.Data.Placements) == 0 {
 				return // told again from history, which has no places
 			}
-			if before := admissions[of]; before != nil && !bytes.Equal(before, told) {
-				wrong = append(wrong, fmt.Sprintf("attempt %d of workload %s was admitted twice: %s, and %s", of.attempt, of.workload, before, told))
+			if before := admissions[of]; before != nil && !bytes.Equal(before, admission) {
+				wrong = append(wrong, fmt.Sprintf("attempt %d of workload %s was admitted twice: %s, and %s", of.attempt, of.workload, before, admission))
 			}
-			admissions[of] = told
+			admissions[of] = admission
 		}
 	})
 	if err != nil {

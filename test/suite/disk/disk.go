@@ -51,12 +51,12 @@ func Here() error {
 type Disk struct {
 	Path string // where the files are
 
-	home  *scratch.Dir
-	cmd   *exec.Cmd
-	ended chan struct{}
-	mu    sync.Mutex
-	say   io.WriteCloser
-	hear  *bufio.Reader
+	home     *scratch.Dir
+	cmd      *exec.Cmd
+	ended    chan struct{}
+	mu       sync.Mutex
+	commands io.WriteCloser
+	answers  *bufio.Reader
 }
 
 // Start mounts an empty disk, which any user may enter. The program must call Serve
@@ -88,14 +88,14 @@ func (d *Disk) mount() error {
 	d.cmd = exec.Command(program)
 	d.cmd.Env = append(os.Environ(), mountedAt+"="+d.Path)
 	d.cmd.Stderr = os.Stderr
-	if d.say, err = d.cmd.StdinPipe(); err != nil {
+	if d.commands, err = d.cmd.StdinPipe(); err != nil {
 		return err
 	}
 	output, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	d.hear = bufio.NewReader(output)
+	d.answers = bufio.NewReader(output)
 	if err := d.start(); err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (d *Disk) Struck() error { return d.command("struck") }
 
 // Stop unmounts the disk, also while files are open.
 func (d *Disk) Stop() {
-	if d.say != nil {
-		_ = d.say.Close() // then it ends
+	if d.commands != nil {
+		_ = d.commands.Close() // then it ends
 		<-d.ended
 	}
 	d.home.Remove()
@@ -157,7 +157,7 @@ func (d *Disk) command(format string, args ...any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	what := fmt.Sprintf(format, args...)
-	if _, err := fmt.Fprintln(d.say, what); err != nil {
+	if _, err := fmt.Fprintln(d.commands, what); err != nil {
 		return fmt.Errorf("disk: %s: %w", what, err)
 	}
 	if err := d.answer(); err != nil {
@@ -170,7 +170,7 @@ func (d *Disk) command(format string, args ...any) error {
 const done = "done"
 
 func (d *Disk) answer() error {
-	line, err := d.hear.ReadString('\n')
+	line, err := d.answers.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("its process has ended: %w", err)
 	}

@@ -116,8 +116,8 @@ func buildStepped(ctx context.Context, module, into string, packages ...string) 
 	}
 	build := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false", "-overlay=" + listed, "-o", into + "/"}, packages...)...)
 	build.Dir, build.Env = module, append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %q with a clock that jumps: %w\n%s", packages, err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %q with a clock that jumps: %w\n%s", packages, err, output)
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// told prints, for each line that it reads, the time by the wall clock and since its
+// clockProgram prints, for each line that it reads, the time by the wall clock and since its
 // start.
-const told = `package main
+const clockProgram = `package main
 
 import (
 	"bufio"
@@ -33,7 +33,7 @@ func main() {
 // passed does not.
 func TestAClockJumps(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{"main.go": told, "go.mod": "module told\n\ngo 1.26\n"} {
+	for name, content := range map[string]string{"main.go": clockProgram, "go.mod": "module told\n\ngo 1.26\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
