@@ -74,7 +74,7 @@ func TestALaterAttemptOfTheClusterIsRemoved(t *testing.T) {
 // obey the removal of the earlier one any more, so that of the later one is what counts.
 func TestALaterAttemptIsRemovedInsteadOfTheOneBefore(t *testing.T) {
 	t.Parallel()
-	for name, tell := range map[string]func(s *stage){
+	for name, report := range map[string]func(s *stage){
 		"by its status": func(s *stage) { s.status(5, func(g *event.GangStatus) { g.Created, g.Gone = true, true }) },
 		"by its object": func(s *stage) { s.status(3, func(g *event.GangStatus) { g.Later = 5 }) },
 	} {
@@ -86,7 +86,7 @@ func TestALaterAttemptIsRemovedInsteadOfTheOneBefore(t *testing.T) {
 			s.is(workload.Queued, workload.ReasonRestored)
 			s.Flush()
 
-			tell(s)
+			report(s)
 			s.is(workload.Queued, workload.ReasonRestored)
 			if command, _ := s.lastFlushed(); command == nil || command.State != event.Absent || command.Attempt != 5 {
 				t.Fatalf("commanded is %+v, want attempt 5 absent", command)

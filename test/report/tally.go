@@ -226,8 +226,8 @@ func messages(output []string) []string {
 	var found []string
 	for _, line := range output {
 		text := strings.TrimSpace(line)
-		place, said, is := strings.Cut(text, ": ")
-		if !is || !strings.Contains(place, ".go:") || strings.ContainsAny(place, " {") || said == "" {
+		place, rest, is := strings.Cut(text, ": ")
+		if !is || !strings.Contains(place, ".go:") || strings.ContainsAny(place, " {") || rest == "" {
 			continue
 		}
 		found = append(found, text[:min(len(text), messageMost)])

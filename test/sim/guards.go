@@ -71,9 +71,9 @@ func (l *ledger) guard(c state.Changes) error {
 	for _, n := range c.Nodes {
 		j.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = n
 	}
-	steps := []func() error{j.giveBack, j.take, j.whole, j.unique, j.shaped}
+	steps := []func() error{j.release, j.reserve, j.whole, j.unique, j.shaped}
 	if l.w.Bug == BugTakenFirst {
-		steps = append([]func() error{j.takeFirst}, steps...)
+		steps = append([]func() error{j.reserveFirst}, steps...)
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -84,8 +84,8 @@ func (l *ledger) guard(c state.Changes) error {
 	return nil
 }
 
-// giveBack frees the places of gangs that end and of gangs that move.
-func (j *judgement) giveBack() error {
+// release frees the places of gangs that end and of gangs that get other places.
+func (j *judgement) release() error {
 	back := map[workload.ID]bool{}
 	for _, id := range j.c.Freed {
 		back[id] = true
@@ -97,21 +97,21 @@ func (j *judgement) giveBack() error {
 		for _, h := range j.l.holds[id] {
 			j.sums.add(h, -1)
 		}
-		if !j.takes(id) {
+		if !j.reserves(id) {
 			delete(j.holds, id)
 		}
 	}
 	return nil
 }
 
-func (j *judgement) takes(id workload.ID) bool {
+func (j *judgement) reserves(id workload.ID) bool {
 	of := func(r state.Reservation) bool { return r.Workload == id }
 	return slices.ContainsFunc(j.c.Reserved, of) || slices.ContainsFunc(j.c.Replaced, of)
 }
 
-// takeFirst is a planted bug: the new places of gangs that move are charged while
+// reserveFirst is a planted bug: the new places of started gangs are charged while
 // the old ones are.
-func (j *judgement) takeFirst() error {
+func (j *judgement) reserveFirst() error {
 	for _, r := range j.c.Replaced {
 		h := hold{admission.NodeKey{Cluster: r.Cluster, Name: r.Node}, r.PodSet, int64(r.Pods), r.Requests, r.Charges}
 		if slices.ContainsFunc(j.l.holds[r.Workload], func(old hold) bool { return old.node == h.node && old.set == h.set }) {
@@ -126,9 +126,9 @@ func (j *judgement) takeFirst() error {
 	return nil
 }
 
-// take inserts all new reservations, of which each has a node and a quota to be
+// reserve inserts all new reservations, of which each has a node and a quota to be
 // charged to.
-func (j *judgement) take() error {
+func (j *judgement) reserve() error {
 	taken := map[workload.ID][]hold{}
 	for _, r := range slices.Concat(j.c.Reserved, j.c.Replaced) {
 		h := hold{admission.NodeKey{Cluster: r.Cluster, Name: r.Node}, r.PodSet, int64(r.Pods), r.Requests, r.Charges}

@@ -49,7 +49,7 @@ func (t *term) beginQuarantine() bool {
 	t.m.memory.Sync(quarantined)
 	t.m.memory.ApplyTo(t.step, t.now())
 	t.storeQuarantine(t.m.memory.Unstored(t.step.State))
-	for _, a := range t.m.memory.TakeUnannounced(t.step.State) {
+	for _, a := range t.m.memory.Unannounced(t.step.State) {
 		if record, live := t.step.State.Record(a.Workload); live {
 			id := fmt.Sprintf("queue-manager/aside/%s/%d/%d", a.Workload, t.epoch, a.Tries)
 			_ = t.publish(context.Background(), event.EventsSubject(record.Queue, record.ID), id, &event.WorkloadChanged{Record: record}) // there may be no event

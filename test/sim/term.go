@@ -225,11 +225,11 @@ func (t *term) end() {
 		return
 	}
 	t.w.disk.unlock(t.session)
-	giveBack := slices.Clone(t.work)
+	redeliver := slices.Clone(t.work)
 	for _, d := range t.decisions {
-		giveBack = append(giveBack, d.Batch...)
+		redeliver = append(redeliver, d.Batch...)
 	}
-	for _, d := range giveBack {
+	for _, d := range redeliver {
 		d.Retry(0)
 	}
 }

@@ -70,7 +70,7 @@ func (d *decision) askFor(w *Waiting, a quota.Assess, placeholders bool, ask Ask
 	}
 	d.state.removeFromClass(w)
 	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Pods: ask.Pods, Placeholders: placeholders}
-	d.state.takeQuota(w)
+	d.state.reserveQuota(w)
 	d.noteUsage(w.queue, a)
 	d.noteHeld(w)
 	d.plan.Asks = append(d.plan.Asks, ask)

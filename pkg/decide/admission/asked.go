@@ -24,8 +24,8 @@ type Asked struct {
 	NoQuota bool
 }
 
-// takeQuota takes the quota of a workload that waits for nodes or checks.
-func (s *State) takeQuota(w *Waiting) {
+// reserveQuota reserves the quota of a workload that waits for nodes or checks.
+func (s *State) reserveQuota(w *Waiting) {
 	if !w.Asked.NoQuota {
 		w.holds = quota.ChargesOf(w.Workload.PodSets, w.Asked.Flavors)
 		w.queue.quota.Allocate(w.holds)
@@ -34,9 +34,9 @@ func (s *State) takeQuota(w *Waiting) {
 	s.asked = slices.Insert(s.asked, i, w)
 }
 
-// giveBackQuota ends that, and gives back what quota the workload holds. It reports whether
+// releaseQuota ends that, and releases the quota that the workload holds. It reports whether
 // the workload waited so.
-func (s *State) giveBackQuota(w *Waiting) bool {
+func (s *State) releaseQuota(w *Waiting) bool {
 	i := slices.Index(s.asked, w)
 	if i < 0 {
 		return false

@@ -89,7 +89,7 @@ func timesBelow(a, b, c, d int64) bool {
 // mayUndercut reports whether a candidate alone may cost less than the best.
 func mayUndercut(list []candidate, best *victims) bool {
 	return slices.ContainsFunc(list, func(c candidate) bool {
-		return best.price.fewest && best.price.gangs > 1 || c.shareRank < best.price.shareRank ||
+		return best.price.countFirst && best.price.gangs > 1 || c.shareRank < best.price.shareRank ||
 			c.shareRank == best.price.shareRank && compareRegrets([]levelRegret{c.regretOf()}, best.price.regrets) < 0
 	})
 }

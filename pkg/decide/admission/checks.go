@@ -33,7 +33,7 @@ func (d *decision) putToChecks(w *Waiting, a quota.Assess, quota bool) bool {
 		Flavors: a.Flavors, NoQuota: !quota,
 		Checks: &workload.Reason{Kind: workload.ReasonAdmissionCheck, Message: "its AdmissionChecks have not answered yet"},
 	}
-	d.state.takeQuota(w)
+	d.state.reserveQuota(w)
 	if quota {
 		d.noteUsage(w.queue, a)
 		d.noteHeld(w)

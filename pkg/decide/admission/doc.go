@@ -34,7 +34,7 @@
 //	    putToChecks            checks.go          AdmissionChecks first; it waits with its quota
 //	    admit, grow            admit.go, grow.go  allocate, add to the plan
 //	    ask                    ask.go             for nodes, after putToChecks
-//	    takeBack               take_back.go       quota of gangs that wait for nodes or checks
+//	    preemptQuota           preempt_quota.go   quota of gangs that wait for nodes or checks
 //	    preempt                preempt.go         which gangs to evict; putToChecks, nominate
 //	    startSmaller           smaller.go         the largest size that may start instead;
 //	                                              putToChecks, then admit or nominate
@@ -54,7 +54,7 @@
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
 //	stages      decide, next_at, report, drain_clusters, settle, settle_asked, recheck, start,
-//	            take_back, start_within, smaller, fit, kept_shown, deferred, ask, checks, preempt, victims, admit, grow,
+//	            preempt_quota, start_within, smaller, fit, kept_shown, deferred, ask, checks, preempt, victims, admit, grow,
 //	            backfill, reserve_head,
 //	            placed_reservations, ends, reason
 //	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,

@@ -33,7 +33,7 @@ func TestAnEvictionHasWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, queue string // of the victim and the other candidate
-		whom        string
+		preemptor   string
 	}{{"own queue", "a", "workload urgent"}, {"another queue", "b", "a workload of another queue"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestAnEvictionHasWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 			if cost == nil || *cost != (workload.EvictionCost{Lost: 480, Since: start.Add(-time.Minute), Checkpoint: true, Restart: 240, Unit: workload.UnitAccelerators}) {
 				t.Errorf("the victim loses %+v", cost)
 			}
-			for _, part := range []string{"accommodate " + c.whom, "loses 480 accelerator-seconds since its last checkpoint", "last start took 240", "exact"} {
+			for _, part := range []string{"accommodate " + c.preemptor, "loses 480 accelerator-seconds since its last checkpoint", "last start took 240", "exact"} {
 				if !strings.Contains(victim.Message, part) {
 					t.Errorf("%q has no %q", victim.Message, part)
 				}

@@ -99,7 +99,7 @@ func (p *preemption) quotaNeeds(candidates []candidate) []need {
 
 // floor returns a number of evictions below which the needs are not met.
 func floor(needs []need) int {
-	fewest := 1
+	needed := 1
 	for _, n := range needs {
 		sorted := slices.Sorted(slices.Values(n.brings))
 		sum, count := int64(0), 0
@@ -107,7 +107,7 @@ func floor(needs []need) int {
 			sum += sorted[i]
 			count++
 		}
-		fewest = max(fewest, count)
+		needed = max(needed, count)
 	}
-	return fewest
+	return needed
 }

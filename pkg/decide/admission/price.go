@@ -15,8 +15,8 @@ type price struct {
 	// regrets are what is lost at each level that has a victim, the highest level first.
 	regrets []levelRegret
 	gangs   int
-	// fewest: the number of gangs counts before all else.
-	fewest bool
+	// countFirst: the number of gangs counts before all else.
+	countFirst bool
 }
 
 // level orders gangs by who is evicted last: those of the workload's own queue; of these as
@@ -71,7 +71,7 @@ func compareRegrets(a, b []levelRegret) int {
 // priceOf returns the price of a set. Its shareRank is a lower bound, which holds for the
 // gang that is evicted first.
 func priceOf(list []candidate, by VictimOrder) price {
-	p := price{shareRank: math.MaxInt, fewest: by == FewestGangs}
+	p := price{shareRank: math.MaxInt, countFirst: by == FewestGangs}
 	for _, c := range list {
 		p = p.plus(c)
 	}
@@ -80,14 +80,14 @@ func priceOf(list []candidate, by VictimOrder) price {
 
 // plus returns the price with one more victim, which is higher.
 func (p price) plus(c candidate) price {
-	return price{min(p.shareRank, c.shareRank), addRegret(slices.Clone(p.regrets), c.regretOf()), p.gangs + 1, p.fewest}
+	return price{min(p.shareRank, c.shareRank), addRegret(slices.Clone(p.regrets), c.regretOf()), p.gangs + 1, p.countFirst}
 }
 
 // compare orders prices: first those of the queues with the largest shares, then those
 // with the least regret at the highest level, then at the next one and so on, then fewer
 // gangs. So no gang is evicted where gangs of a lower level are enough.
 func (p price) compare(other price) int {
-	if p.fewest && p.gangs != other.gangs {
+	if p.countFirst && p.gangs != other.gangs {
 		return cmp.Compare(p.gangs, other.gangs)
 	}
 	return cmp.Or(cmp.Compare(p.shareRank, other.shareRank), compareRegrets(p.regrets, other.regrets), cmp.Compare(p.gangs, other.gangs))
@@ -119,7 +119,7 @@ func (v *victims) decided(other *victims) (by workload.ChosenBy, counted, otherC
 	switch {
 	case v.fallback != other.fallback:
 		return workload.ChosenByStrategy, 0, 0
-	case a.fewest && a.gangs != b.gangs:
+	case a.countFirst && a.gangs != b.gangs:
 		return workload.ChosenByGangs, 0, 0
 	case a.shareRank != b.shareRank:
 		return workload.ChosenByShare, 0, 0

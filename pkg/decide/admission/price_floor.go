@@ -60,7 +60,7 @@ func (f *floors) below(best *victims, chosen price, i, n int) bool {
 	for _, c := range f.cheapest[i][:n] {
 		f.sum = addRegret(f.sum, f.list[c].regretOf())
 	}
-	floor := price{shareRank: chosen.shareRank, regrets: f.sum, gangs: chosen.gangs + n, fewest: chosen.fewest}
+	floor := price{shareRank: chosen.shareRank, regrets: f.sum, gangs: chosen.gangs + n, countFirst: chosen.countFirst}
 	if n > 0 {
 		floor.shareRank = min(floor.shareRank, f.ranks[i])
 	}

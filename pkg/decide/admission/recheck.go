@@ -71,14 +71,14 @@ func (d *decision) recheckDefaults() {
 	}
 	for _, w := range slices.Backward(changed) { // when all have their charges
 		if w.Asked != nil && !w.Asked.NoQuota {
-			d.giveWay(s.waiting.Get(w.Workload.ID))
+			d.withdrawOver(s.waiting.Get(w.Workload.ID))
 		}
 	}
 }
 
-// giveWay takes a workload that holds quota while it waits out of the queue, if that is more
-// than its queue may use: the caller withdraws what it waits for.
-func (d *decision) giveWay(w *Waiting) {
+// withdrawOver removes a workload that holds quota while it waits from its queue, if that is more
+// than the queue may use: the caller withdraws what it waits for.
+func (d *decision) withdrawOver(w *Waiting) {
 	if w.holds == nil {
 		return // it is held
 	}

@@ -21,7 +21,7 @@ func (d *decision) settleAsked() {
 		if !w.Asked.Ready {
 			continue
 		}
-		s.giveBackQuota(w)
+		s.releaseQuota(w)
 		s.addToClass(w)
 		asked := w.Asked
 		why := d.startOnProvisioned(w)
@@ -30,7 +30,7 @@ func (d *decision) settleAsked() {
 			continue
 		}
 		s.removeFromClass(w)
-		s.takeQuota(w)
+		s.reserveQuota(w)
 		if w.lacks == nil || w.lacks.Message != why.Message {
 			w.lacks = why
 			d.wait(w, why)

@@ -97,5 +97,5 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 // makeRoom takes back quota for the workload, or has gangs evicted for it; it reports whether
 // it did.
 func (d *decision) makeRoom(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) bool {
-	return d.takeBack(w, a, flavored, clusters) || d.preempt(w, a, flavored)
+	return d.preemptQuota(w, a, flavored, clusters) || d.preempt(w, a, flavored)
 }

@@ -87,7 +87,7 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	switch added.held = s.heldBy(added); {
 	case added.held != nil:
 	case added.Asked != nil:
-		s.takeQuota(added)
+		s.reserveQuota(added)
 	case !w.NotBefore.IsZero() && !w.Nominated: // a nomination ended its back-off, by the clock of an earlier leader
 		i, _ := slices.BinarySearchFunc(s.backingOff, added, earlier)
 		s.backingOff = slices.Insert(s.backingOff, i, added)
@@ -176,7 +176,7 @@ func (s *State) removeWaiting(id workload.ID) {
 		s.withdraw(s.nominations[i])
 	}
 	reserves := w.queue.reserves(s.decidedAt)
-	if s.giveBackQuota(w) {
+	if s.releaseQuota(w) {
 		s.noteQuotaFreed(w.queue)
 		s.endShown(w)
 	}

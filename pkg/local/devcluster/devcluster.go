@@ -78,9 +78,9 @@ func Find(binary string) (string, error) {
 		return binary, nil
 	}
 	if own, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(own), binaryName)
-		if _, err := os.Stat(beside); err == nil {
-			return beside, nil
+		sibling := filepath.Join(filepath.Dir(own), binaryName)
+		if _, err := os.Stat(sibling); err == nil {
+			return sibling, nil
 		}
 	}
 	found, err := exec.LookPath(binaryName)

@@ -101,8 +101,8 @@ func words(v View) (string, []entry) {
 	case workload.Admitted:
 		return statePending, started
 	case workload.Dispatched, workload.Running:
-		if trouble := r.Reason; trouble != nil {
-			started[len(started)-1].message = trouble.Message
+		if reason := r.Reason; reason != nil {
+			started[len(started)-1].message = reason.Message
 		}
 		return stateRunning, started
 	case workload.Evicting:

@@ -42,10 +42,10 @@ func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject str
 }
 
 // HandleEach answers the requests on a subject until ctx ends, each in a goroutine of
-// its own if take lets it in; done ends it. caller is the part of the subject of the
+// its own if admit lets it in; done ends it. caller is the part of the subject of the
 // reply that tells callers apart: NATS lets each user have only replies of its own.
 func HandleEach[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
-	take func(caller string, r Request) (done func(), err error), answer func(context.Context, Request) (Answer, error),
+	admit func(caller string, r Request) (done func(), err error), answer func(context.Context, Request) (Answer, error),
 ) error {
 	return subscribe(ctx, nc, subject, func(msg *nats.Msg) {
 		request, err := read[Request](subject, msg.Data)
@@ -53,7 +53,7 @@ func HandleEach[Request, Answer any](ctx context.Context, nc *nats.Conn, subject
 			respond(msg, nil, err)
 			return
 		}
-		done, err := take(callerOf(msg.Reply), request)
+		done, err := admit(callerOf(msg.Reply), request)
 		if err != nil {
 			respond(msg, nil, err)
 			return

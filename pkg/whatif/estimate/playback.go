@@ -161,7 +161,7 @@ func Playback(s Snapshot, events []Event, runs RunTimes, end time.Time, fixed bo
 			}
 		case len(events) > 0 && !events[0].At.After(end):
 			p.Jump(latest(p.Now(), events[0].At))
-			if err := p.take(events[0], fixed); err != nil {
+			if err := p.playEvent(events[0], fixed); err != nil {
 				return nil, err
 			}
 			events = events[1:]
@@ -172,8 +172,8 @@ func Playback(s Snapshot, events []Event, runs RunTimes, end time.Time, fixed bo
 	}
 }
 
-// take plays what came in.
-func (p *play) take(e Event, fixed bool) error {
+// playEvent plays what came in.
+func (p *play) playEvent(e Event, fixed bool) error {
 	if e.Settings != nil {
 		if fixed {
 			return nil

@@ -26,7 +26,7 @@ const soon = 30 * time.Second
 func TestSlowMessage(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
-	spending := budget.New(budget.Limits{Each: 2 * time.Second, Memory: 256 << 20, GivenUp: 10})
+	spending := budget.New(budget.Limits{Each: 2 * time.Second, Memory: 256 << 20, Abandoned: 10})
 	in := newIntake(ray.Shipped(), b, spending, service.NewRuntime(zaptest.NewLogger(t), "intake"))
 	release := make(chan struct{})
 	reads := make(chan string, 100)
@@ -76,7 +76,7 @@ func TestSlowMessage(t *testing.T) {
 func TestTooManySlowMessages(t *testing.T) {
 	t.Parallel()
 	b := bustest.Connect(t)
-	spending := budget.New(budget.Limits{Each: 50 * time.Millisecond, Memory: 256 << 20, GivenUp: 1})
+	spending := budget.New(budget.Limits{Each: 50 * time.Millisecond, Memory: 256 << 20, Abandoned: 1})
 	in := newIntake(ray.Shipped(), b, spending, service.NewRuntime(zaptest.NewLogger(t), "intake"))
 	release := make(chan struct{})
 	in.read = func(submission.Message) (submission.Result, error) { <-release; return submission.Result{}, nil }

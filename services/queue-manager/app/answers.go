@@ -115,8 +115,8 @@ const (
 // context: the others wait, too.
 func answerShared[Answer any](ctx context.Context, b *bus.Bus, subject, what string, collect func() (Answer, error)) error {
 	one := &shared[Answer]{collect: collect}
-	take := atMost[struct{}](maxSharing, fmt.Sprintf("%d others wait for %s", maxSharing, what))
-	return query.HandleEach(ctx, b.Conn(), subject, take, func(asked context.Context, _ struct{}) (Answer, error) { return one.ask(asked) })
+	admit := atMost[struct{}](maxSharing, fmt.Sprintf("%d others wait for %s", maxSharing, what))
+	return query.HandleEach(ctx, b.Conn(), subject, admit, func(asked context.Context, _ struct{}) (Answer, error) { return one.ask(asked) })
 }
 
 // oneAtATime lets one question in at a time: each takes connections of Postgres, requests to

@@ -80,7 +80,7 @@ func readHistory(ctx context.Context, s *store.Store, since time.Time, progress 
 	}
 	h.start(first.At, ledger)
 	err = s.Decisions(ctx, first.Epoch, func(d store.Decision) error {
-		if err := h.take(d); err != nil {
+		if err := h.add(d); err != nil {
 			return fmt.Errorf("decision %d of epoch %d: %w", d.Number, d.Epoch, err)
 		}
 		if h.decisions%1000 == 0 {
@@ -123,8 +123,8 @@ func nodesOf(ledger *decisionlog.Replica) []capacity.Node {
 	return nodes
 }
 
-// take takes in a decision: what came in, and the steps of lives in its outcome.
-func (h *history) take(d store.Decision) error {
+// add reads a decision: what came in, and the steps of lives in its outcome.
+func (h *history) add(d store.Decision) error {
 	inputs, err := decisionlog.Inputs(d.Inputs)
 	if err != nil {
 		return fmt.Errorf("read its inputs: %w", err)

@@ -99,7 +99,7 @@ func Shadow(ctx context.Context, databaseURL string, every time.Duration, found 
 		if epoch > 0 {
 			err = s.DecisionsAfter(ctx, epoch, number, func(d store.Decision) error {
 				epoch, number = d.Epoch, d.Number
-				return f.take(ctx, d)
+				return f.repeat(ctx, d)
 			})
 		}
 		if err != nil {
@@ -129,8 +129,8 @@ type shadow struct {
 	read   time.Time
 }
 
-// take repeats a decision, or skips it.
-func (f *shadow) take(ctx context.Context, d store.Decision) error {
+// repeat applies a decision again, or skips it.
+func (f *shadow) repeat(ctx context.Context, d store.Decision) error {
 	begins, err := f.begins(d)
 	if err != nil {
 		return f.differ(Difference{Epoch: d.Epoch, Number: d.Number, Version: d.Version, At: d.At, What: err.Error()})

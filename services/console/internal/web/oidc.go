@@ -106,7 +106,7 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	var login openLogin
 	known := err == nil
 	if known {
-		login, known = s.oidc.open.take(cookie.Value, values.Get("state"))
+		login, known = s.oidc.open.consume(cookie.Value, values.Get("state"))
 	}
 	http.SetCookie(w, s.loginCookie("", -1))
 	if !known {

@@ -86,8 +86,8 @@ func (o *openLogins) drop(cookie string) {
 	delete(o.byCookie, cookie)
 }
 
-// take returns the open login of a cookie, once.
-func (o *openLogins) take(cookie, state string) (openLogin, bool) {
+// consume returns the open login of a cookie, once.
+func (o *openLogins) consume(cookie, state string) (openLogin, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	login, known := o.byCookie[cookie]

@@ -39,7 +39,7 @@ func TestOpenLogins(t *testing.T) {
 	if _, known := o.byCookie[flood]; !known {
 		t.Error("the newest login of a flooding address is not open")
 	}
-	if _, known := o.take(cookie, login.state); !known {
+	if _, known := o.consume(cookie, login.state); !known {
 		t.Error("the login of another address has ended")
 	}
 	for i := range mostOpenLogins {
@@ -77,7 +77,7 @@ func TestSilentLoginProvider(t *testing.T) {
 		t.Error("a silent provider is found")
 	}
 	cookie, login := o.open.begin("10.0.0.1", "/")
-	if _, known := o.open.take(cookie, login.state); !known {
+	if _, known := o.open.consume(cookie, login.state); !known {
 		t.Error("an open login does not go on")
 	}
 	released := time.Now()

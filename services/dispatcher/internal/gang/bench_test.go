@@ -13,12 +13,12 @@ import (
 // half of which have been sent to their places.
 func BenchmarkLargeGang(b *testing.B) {
 	const size = 512
-	desired := &event.GangCommand{Attempt: 2, PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: size}}}
+	command := &event.GangCommand{Attempt: 2, PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: size}}}
 	var pods []gang.Pod
 	sent := map[string]string{}
 	for i := range size {
 		node := fmt.Sprintf("node-%d", i)
-		desired.Placements = append(desired.Placements, workload.Placement{PodSet: "workers", Node: node, Pods: 1})
+		command.Placements = append(command.Placements, workload.Placement{PodSet: "workers", Node: node, Pods: 1})
 		p := pod(fmt.Sprintf("workers-%d", i), "workers")
 		p.UID = p.Name
 		if pods = append(pods, p); i%2 == 0 {
@@ -26,10 +26,10 @@ func BenchmarkLargeGang(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if displaced := gang.Displaced(desired, pods, sent); len(displaced) > 0 {
+		if displaced := gang.Displaced(command, pods, sent); len(displaced) > 0 {
 			b.Fatalf("displaced are %d", len(displaced))
 		}
-		if pins := gang.Pins(desired, pods, sent, nil); len(pins) != size/2 {
+		if pins := gang.Pins(command, pods, sent, nil); len(pins) != size/2 {
 			b.Fatalf("pinned are %d", len(pins))
 		}
 	}

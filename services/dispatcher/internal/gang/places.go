@@ -41,7 +41,7 @@ func pinsOf(command *event.GangCommand, set workload.PodSet, pods []Pod) []Pin {
 		r.size = max(r.size, sliceSize(set))
 		for _, pod := range r.placed {
 			if s := v.at(cmp.Or(pod.Hostname, nodeOf[pod.Node])); s != nil {
-				s.take(pod.Deleting)
+				s.occupy(pod.Deleting)
 				r.home, r.housed = s.domain, true
 			}
 		}
@@ -61,7 +61,7 @@ func pinsOf(command *event.GangCommand, set workload.PodSet, pods []Pod) []Pin {
 			if s == nil {
 				break
 			}
-			s.take(false)
+			s.occupy(false)
 			pins = append(pins, Pin{pod, s.hostname})
 		}
 	}

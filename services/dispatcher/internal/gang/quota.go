@@ -79,12 +79,12 @@ func Short(quotas []Quota, missing []Missing, others []Claim) string {
 }
 
 func shortage(quota string, name corev1.ResourceName, missing []Missing, asked, left, taken apiresource.Quantity) string {
-	beside := ""
+	others := ""
 	if !taken.IsZero() {
-		beside = fmt.Sprintf(", of which other gangs that are starting need %s", taken.String())
+		others = fmt.Sprintf(", of which other gangs that are starting need %s", taken.String())
 	}
 	return fmt.Sprintf("no pod of the gang starts: ResourceQuota %s has no room for %s that do not exist yet: they need %s of %s, and %s is left%s; raise the quota, or delete what uses it",
-		quota, countsOf(missing), asked.String(), name, left.String(), beside)
+		quota, countsOf(missing), asked.String(), name, left.String(), others)
 }
 
 // countsOf names the missing pods by set.

@@ -63,7 +63,7 @@ type spot struct {
 	leaving          int // pods that are being deleted
 }
 
-func (s *spot) take(leaving bool) {
+func (s *spot) occupy(leaving bool) {
 	s.free--
 	if leaving {
 		s.leaving++

@@ -95,7 +95,7 @@ func (k *Keeper) replace(ctx context.Context, stored Record, keep func(workload.
 	// A machine that was suspended since the question may show it by one of its clocks only.
 	left := min(granted.ends-now, granted.wall.Sub(wall))
 	if left <= 0 {
-		k.take(granted)
+		k.dropAnswer(granted)
 		return nil // the answer came too late
 	}
 	next := Record{Until: wall.Add(left).UTC().Round(0), For: workload.Duration(left), Session: session}
@@ -107,7 +107,7 @@ func (k *Keeper) replace(ctx context.Context, stored Record, keep func(workload.
 	if err := k.write(ctx, stored.Text, next); err != nil {
 		return err
 	}
-	k.take(granted)
+	k.dropAnswer(granted)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ends, k.stored = now+left, true
@@ -115,8 +115,8 @@ func (k *Keeper) replace(ctx context.Context, stored Record, keep func(workload.
 	return nil
 }
 
-// take has an answer wait no longer, unless a later one does.
-func (k *Keeper) take(granted answer) {
+// dropAnswer has an answer wait no longer, unless a later one does.
+func (k *Keeper) dropAnswer(granted answer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.granted == granted {

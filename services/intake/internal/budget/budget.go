@@ -28,13 +28,13 @@ type Limits struct {
 	Each time.Duration
 	// Memory bounds the bytes of all concurrent work together, as Needs counts them.
 	Memory int64
-	// GivenUp is how many abandoned pieces of work may still run.
-	GivenUp int64
+	// Abandoned is how many abandoned pieces of work may still run.
+	Abandoned int64
 }
 
 // Default returns limits that allow one message of the largest size at a time, or more
 // than twenty messages of 3 KiB. The memory is half of intake's limit in the chart.
-func Default() Limits { return Limits{Each: 10 * time.Second, Memory: 256 << 20, GivenUp: 4} }
+func Default() Limits { return Limits{Each: 10 * time.Second, Memory: 256 << 20, Abandoned: 4} }
 
 // Allocated bytes per byte read, measured with the worst documents: decoding empty
 // objects, whose number the limit on values bounds, and the tree that YAML is parsed
@@ -56,10 +56,10 @@ const aliveEvery = time.Second
 // Budget is shared by all readers of a process. Its methods may be called
 // concurrently.
 type Budget struct {
-	limits  Limits
-	memory  *semaphore.Weighted
-	givenUp atomic.Int64
-	spent   chan struct{}
+	limits    Limits
+	memory    *semaphore.Weighted
+	abandoned atomic.Int64
+	spent     chan struct{}
 }
 
 // New returns an unused Budget.
@@ -86,13 +86,13 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 		return err
 	}
 	done := make(chan struct{})
-	var givenUp atomic.Bool
+	var abandoned atomic.Bool
 	go func() {
 		defer b.memory.Release(weight)
 		work()
 		close(done)
-		if !givenUp.CompareAndSwap(false, true) {
-			b.givenUp.Add(-1)
+		if !abandoned.CompareAndSwap(false, true) {
+			b.abandoned.Add(-1)
 		}
 	}()
 	limit := time.NewTimer(b.limits.Each)
@@ -106,11 +106,11 @@ func (b *Budget) do(ctx context.Context, size int, alive func(), work func()) er
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-limit.C:
-			if !givenUp.CompareAndSwap(false, true) {
+			if !abandoned.CompareAndSwap(false, true) {
 				<-done // the work has just ended
 				return nil
 			}
-			if b.givenUp.Add(1) > b.limits.GivenUp {
+			if b.abandoned.Add(1) > b.limits.Abandoned {
 				select {
 				case b.spent <- struct{}{}:
 				default:

@@ -11,7 +11,7 @@ import (
 func TestWorkIsGivenUpInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Limits{Each: 3 * time.Second, Memory: Needs(10), GivenUp: 1})
+		b := New(Limits{Each: 3 * time.Second, Memory: Needs(10), Abandoned: 1})
 		release := make(chan struct{})
 		began := time.Now()
 		alive := 0
@@ -34,7 +34,7 @@ func TestWorkIsGivenUpInTime(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if got := b.givenUp.Load(); got != 0 {
+		if got := b.abandoned.Load(); got != 0 {
 			t.Errorf("%d counted as running after they ended", got)
 		}
 	})
@@ -43,7 +43,7 @@ func TestWorkIsGivenUpInTime(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Limits{Each: time.Minute, Memory: Needs(10), GivenUp: 1})
+		b := New(Limits{Each: time.Minute, Memory: Needs(10), Abandoned: 1})
 		release, first := make(chan struct{}), make(chan error, 1)
 		go func() { first <- b.do(t.Context(), 100, nil, func() { <-release }) }()
 		synctest.Wait()

@@ -43,7 +43,7 @@ func (e *commitError) Unwrap() error { return e.cause }
 
 // run writes until ctx ends or a commit fails.
 func (q *commitQueue) run(ctx context.Context) error {
-	defer q.giveBackRest()
+	defer q.redeliverRest()
 	for {
 		select {
 		case <-ctx.Done():
@@ -56,12 +56,12 @@ func (q *commitQueue) run(ctx context.Context) error {
 	}
 }
 
-// giveBackRest gives the messages of what was not written to the next term.
-func (q *commitQueue) giveBackRest() {
+// redeliverRest has the messages of what was not written delivered again to the next term.
+func (q *commitQueue) redeliverRest() {
 	for {
 		select {
 		case next := <-q.waiting:
-			giveBack(next.decision.Batch)
+			redeliver(next.decision.Batch)
 		default:
 			return
 		}
@@ -87,7 +87,7 @@ func (q *commitQueue) add(ctx context.Context, next commit) error {
 	case q.waiting <- next:
 		return nil
 	case <-ctx.Done():
-		giveBack(next.decision.Batch)
+		redeliver(next.decision.Batch)
 		return ctx.Err()
 	}
 }

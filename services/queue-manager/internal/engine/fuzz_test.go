@@ -28,9 +28,9 @@ func (nothingKnown) Probe(context.Context, state.Changes, store.Record) ([]store
 	return nil, nil
 }
 
-// FuzzTake: whatever comes on a subject that queue-manager reads, the term goes on and
+// FuzzApply: whatever comes on a subject that queue-manager reads, the term goes on and
 // decides, and no node of the cluster is given more than it has.
-func FuzzTake(f *testing.F) {
+func FuzzApply(f *testing.F) {
 	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
 	now := time.Unix(1_800_000_000, 0)
 	version := event.Version{Session: now.UnixNano(), Seq: 1}

@@ -124,9 +124,9 @@ func (m *Memory) Remember(d Diagnosis) {
 	m.quarantined.Add(d.Quarantined...)
 }
 
-// TakeUnannounced returns the frozen workloads whose present try no event has named yet.
+// Unannounced returns the frozen workloads whose present try no event has named yet.
 // They count as announced from then on.
-func (m *Memory) TakeUnannounced(s *state.State) (unannounced []state.Quarantined) {
+func (m *Memory) Unannounced(s *state.State) (unannounced []state.Quarantined) {
 	for _, key := range slices.Sorted(maps.Keys(m.quarantined)) {
 		a := m.quarantined[key]
 		if tries, announced := m.announced[key]; s.IsFrozen(a.Workload) && (!announced || tries != a.Tries) {

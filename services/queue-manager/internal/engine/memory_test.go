@@ -116,10 +116,10 @@ func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 		m.Remember(Diagnosis{Quarantined: []state.Quarantined{quarantined}})
 		m.Sync([]state.Quarantined{quarantined})
 		m.ApplyTo(step, now)
-		if unannounced := m.TakeUnannounced(s); !slices.Equal(unannounced, []state.Quarantined{quarantined}) {
+		if unannounced := m.Unannounced(s); !slices.Equal(unannounced, []state.Quarantined{quarantined}) {
 			t.Errorf("%s: to be announced is %v", name, unannounced)
 		}
-		if again := m.TakeUnannounced(s); len(again) > 0 {
+		if again := m.Unannounced(s); len(again) > 0 {
 			t.Errorf("%s: to be announced twice is %v", name, again)
 		}
 		m.Sync(nil) // an operator has released it

@@ -21,7 +21,7 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 	l.memory.ApplyTo(l.step, l.clock.now())
 	l.storeQuarantine(ctx, l.memory.Unstored(l.state))
 	l.Metrics.quarantined.Set(float64(len(l.memory.quarantined)))
-	for _, a := range l.memory.TakeUnannounced(l.state) {
+	for _, a := range l.memory.Unannounced(l.state) {
 		l.announceQuarantined(ctx, a)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (l *leader) checkReleased(ctx context.Context) error {
 // rejects it or dead-letters it. Nothing uses the state any more.
 func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 	var found Diagnosis
-	defer func() { giveBack(found.Others(failed.decision.Batch)) }()
+	defer func() { redeliver(found.Others(failed.decision.Batch)) }()
 	var err error
 	found, err = l.writer.Diagnose(ctx, failed.decision, failed.cause, l.memory, l.clock.now())
 	if err != nil {

@@ -146,7 +146,7 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 		return a
 	case r.Part == store.PartPlaces && replaced > 0:
 		a.Level, a.Attempt = state.QuarantineHeld, replaced
-	case r.Part == store.PartEnd, r.Part == store.PartGiveBack:
+	case r.Part == store.PartEnd, r.Part == store.PartRelease:
 		a.Level = state.QuarantineFrozen
 	}
 	if before.Level >= a.Level && before.Attempt == a.Attempt {

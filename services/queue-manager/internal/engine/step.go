@@ -65,7 +65,7 @@ type Decision struct {
 func (s *Step) Apply(ctx context.Context, batch []bus.Delivery, decide bool, now time.Time) (*Decision, error) {
 	settle, err := s.applyBatch(ctx, batch, now)
 	if err != nil {
-		giveBack(without(batch, err))
+		redeliver(without(batch, err))
 		return nil, err
 	}
 	if decide {
@@ -145,8 +145,8 @@ func eachEnd(changes state.Changes, do func(workload.Record)) {
 	}
 }
 
-// giveBack has unsettled messages delivered again to the next term.
-func giveBack(batch []bus.Delivery) {
+// redeliver has unsettled messages delivered again to the next term.
+func redeliver(batch []bus.Delivery) {
 	for _, d := range batch {
 		d.Retry(0)
 	}

@@ -34,7 +34,7 @@ func NewWriter(store Store, step *Step) *Writer {
 func (w *Writer) Prepare(decision *Decision) error {
 	transaction, err := w.store.Prepare(decision.Changes, decision.record) // an empty one, too: only a leader may settle
 	if err != nil {
-		giveBack(decision.Batch)
+		redeliver(decision.Batch)
 		return err
 	}
 	decision.transaction = transaction

@@ -128,13 +128,13 @@ func (f *Forecaster) read(ctx context.Context) error {
 			fresh.open[id] = o
 		}
 	}
-	f.takeUnkept(&fresh)
+	f.carryUnkept(&fresh)
 	f.scores = fresh
 	return nil
 }
 
-// takeUnkept takes over the scores that could not be kept yet.
-func (f *Forecaster) takeUnkept(fresh *scores) {
+// carryUnkept takes over the scores that could not be kept yet.
+func (f *Forecaster) carryUnkept(fresh *scores) {
 	fresh.settled = f.scores.settled
 	for _, e := range fresh.settled {
 		delete(fresh.open, e.Workload)

@@ -26,9 +26,9 @@ func (p *Plan) judge() error {
 		switch o.Kind {
 		case "ClusterQueue":
 			o.Held = tree.HeldBy("", "", o.Name)
-			notes = take(o, notes, fmt.Sprintf("clusterQueue %q: cohortName", o.Name))
+			notes = attachNotes(o, notes, fmt.Sprintf("clusterQueue %q: cohortName", o.Name))
 		case "Cohort":
-			notes = take(o, notes, fmt.Sprintf("cohort %q: parentName", o.Name))
+			notes = attachNotes(o, notes, fmt.Sprintf("cohort %q: parentName", o.Name))
 		case "LocalQueue":
 			if local := tree.Local(o.Namespace, o.Name); local != nil {
 				o.Held = tree.HeldBy(o.Namespace, o.Name, local.ClusterQueue)
@@ -38,8 +38,8 @@ func (p *Plan) judge() error {
 	return nil
 }
 
-// take moves the notes that name the field of an object to its outcome.
-func take(o *query.Configured, notes []string, field string) []string {
+// attachNotes moves the notes that name the field of an object to its outcome.
+func attachNotes(o *query.Configured, notes []string, field string) []string {
 	return slices.DeleteFunc(notes, func(note string) bool {
 		named := strings.Contains(note, field)
 		if named {

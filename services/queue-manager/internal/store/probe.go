@@ -27,7 +27,7 @@ const (
 	PartRecord    Part = "the record of the decision"
 	PartPastUsage Part = "the past usage of a queue"
 	PartNode      Part = "a node"
-	PartGiveBack  Part = "giving back of places"
+	PartRelease   Part = "giving back of places"
 	PartEnd       Part = "the end of a workload"
 	PartAdded     Part = "a new workload"
 	PartPlaces    Part = "the state and places of a workload"
@@ -96,7 +96,7 @@ func (p *probe) try(ctx context.Context, c state.Changes, record Record) error {
 		}
 	}
 	for _, part := range []func(context.Context, state.Changes) error{
-		p.pastUsage, p.nodes, p.givenBack, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
+		p.pastUsage, p.nodes, p.released, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
 	} {
 		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
 			return err
@@ -117,8 +117,8 @@ func ofNode(n state.NodeRow) Refusal {
 	return Refusal{Node: admission.NodeKey{Cluster: n.Cluster, Name: n.Name}}
 }
 
-func (p *probe) givenBack(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartGiveBack, slices.Concat(c.Freed, replacedLive(c)), queueGivenBack, ofWorkload)
+func (p *probe) released(ctx context.Context, c state.Changes) error {
+	return probePart(ctx, p, PartRelease, slices.Concat(c.Freed, replacedLive(c)), queueRelease, ofWorkload)
 }
 
 func ofWorkload(id workload.ID) Refusal { return Refusal{Workload: id} }

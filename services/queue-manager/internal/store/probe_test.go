@@ -77,7 +77,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 		"admission":   {"workloads", "INSERT OR UPDATE", "NEW.phase = 'admitted' AND " + of("NEW.id", starts), "23514", store.PartPlaces, starts},
 		"reservation": {"reservations", "INSERT", of("NEW.workload", starts), "P0001", store.PartPlaces, starts},
 		"move":        {"reservations", "INSERT", of("NEW.workload", moves), "23514", store.PartPlaces, moves},
-		"give-back":   {"reservations", "DELETE", of("OLD.workload", moves), "22021", store.PartGiveBack, moves},
+		"give-back":   {"reservations", "DELETE", of("OLD.workload", moves), "22021", store.PartRelease, moves},
 		"archive":     {"archive_rest", "INSERT", of("NEW.id", ends), "22P05", store.PartEnd, ends},
 		"history":     {"history_rest", "INSERT", of("NEW.workload", starts), "22001", store.PartHistory, starts},
 		"message":     {"outbox", "INSERT", of("NEW.event_id", starts), "0A000", store.PartMessage, starts},

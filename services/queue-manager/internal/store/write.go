@@ -22,7 +22,7 @@ import (
 // It returns the shapes that it has written.
 func (s *Store) queueWorkloads(batch *pgx.Batch, c state.Changes) (shapes []string) {
 	replaced := replacedLive(c)
-	queueGivenBack(batch, slices.Concat(c.Freed, replaced))
+	queueRelease(batch, slices.Concat(c.Freed, replaced))
 	var finished []archived
 	var updated, added []row
 	for _, record := range c.Updated {
@@ -102,9 +102,9 @@ func replacedLive(c state.Changes) (replaced []workload.ID) {
 	return replaced
 }
 
-// queueGivenBack deletes the reservations of workloads. They are queued for the
+// queueRelease deletes the reservations of workloads. They are queued for the
 // moment; what becomes of them follows in the same transaction.
-func queueGivenBack(batch *pgx.Batch, ids []workload.ID) {
+func queueRelease(batch *pgx.Batch, ids []workload.ID) {
 	if len(ids) > 0 {
 		batch.Queue(`WITH freed AS (DELETE FROM reservations WHERE workload = ANY($1::uuid[]))
 			UPDATE workloads SET phase = 'queued', holding = false, cluster = NULL WHERE id = ANY($1::uuid[])`, uuidsOf(ids))

@@ -11,25 +11,26 @@ import (
 // A workload that waits for nodes or AdmissionChecks holds its quota, and without end if they do
 // not come. As one with reserved quota in Kueue, it gives that up to a workload that may evict it.
 
-// takenFrom is a workload that gives up its quota, and the policy by which it does.
-type takenFrom struct {
+// quotaVictim is a workload that gives up its quota, and the policy by which it does.
+type quotaVictim struct {
 	*Waiting
 	policy string
 }
 
-// takeBack starts a workload that is not within quota by the quota of those that wait for nodes
-// or checks, if Kueue's rules let it evict these and that is enough. It reports whether it did.
+// preemptQuota starts a workload that is not within quota by the quota of those that wait for
+// nodes or checks, if Kueue's rules let it evict these and that is enough. It reports whether it
+// did.
 // Otherwise they keep their quota: they would only ask again.
-func (d *decision) takeBack(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) bool {
+func (d *decision) preemptQuota(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) bool {
 	q := w.queue.quota
 	if a.Mode != quota.Preempting || w.Grows || q.Preemption == nil || len(d.state.asked) == 0 ||
 		!w.mayPreemptFor(q.Lacking(a.Charges), d.state.fair()) || !d.maySearch(w) {
 		return false
 	}
 	d.spend(w.queue, stepsPerCandidate*len(d.state.asked))
-	from := d.takeFrom(w, a, true)
+	from := d.releaseFrom(w, a, true)
 	if from == nil {
-		from = d.takeFrom(w, a, false)
+		from = d.releaseFrom(w, a, false)
 	}
 	if from == nil {
 		return false
@@ -37,7 +38,7 @@ func (d *decision) takeBack(w *Waiting, a quota.Assess, flavored *flavoredSignat
 	a.Mode, a.Over, a.Level = quota.Within, nil, q.BorrowingLevel(a.Charges)
 	started := d.startWithin(w, a, flavored, clusters)
 	if !started || w.Asked != nil && w.Asked.NoQuota { // it takes none before its checks agree
-		d.giveAgain(from)
+		d.reserveAgain(from)
 		return started
 	}
 	for _, o := range from {
@@ -47,10 +48,10 @@ func (d *decision) takeBack(w *Waiting, a quota.Assess, flavored *flavoredSignat
 	return true
 }
 
-// takeFrom takes quota from the last in line until the workload is within quota; nil if that
-// does not suffice. From other queues it is taken, as in Kueue, only if the workload then does
+// releaseFrom releases quota of the last in line until the workload is within quota; nil if that
+// does not suffice. Of other queues it is released, as in Kueue, only if the workload then does
 // not borrow.
-func (d *decision) takeFrom(w *Waiting, a quota.Assess, others bool) (from []takenFrom) {
+func (d *decision) releaseFrom(w *Waiting, a quota.Assess, others bool) (from []quotaVictim) {
 	q := w.queue.quota
 	enough := func() bool { return q.Fits(a.Charges) && !(others && q.Borrows(a.Charges)) }
 	for _, o := range slices.Backward(slices.Clone(d.state.asked)) {
@@ -70,33 +71,33 @@ func (d *decision) takeFrom(w *Waiting, a quota.Assess, others bool) (from []tak
 			w.class.retryBy(d.now.Add(leastRun))
 			continue
 		}
-		d.state.giveBackQuota(o)
-		from = append(from, takenFrom{o, policy})
+		d.state.releaseQuota(o)
+		from = append(from, quotaVictim{o, policy})
 		if enough() {
 			return d.neededOf(from, enough)
 		}
 	}
-	d.giveAgain(from)
+	d.reserveAgain(from)
 	return nil
 }
 
 // neededOf gives their quota back to those that are not needed, those first whose quota was
-// taken last. The very last is needed.
-func (d *decision) neededOf(from []takenFrom, enough func() bool) []takenFrom {
+// released last. The very last is needed.
+func (d *decision) neededOf(from []quotaVictim, enough func() bool) []quotaVictim {
 	for i := len(from) - 2; i >= 0; i-- {
-		if d.state.takeQuota(from[i].Waiting); enough() {
+		if d.state.reserveQuota(from[i].Waiting); enough() {
 			from = slices.Delete(from, i, i+1)
 		} else {
-			d.state.giveBackQuota(from[i].Waiting)
+			d.state.releaseQuota(from[i].Waiting)
 		}
 	}
 	return from
 }
 
-// giveAgain reverts takeFrom.
-func (d *decision) giveAgain(from []takenFrom) {
+// reserveAgain reverts releaseFrom.
+func (d *decision) reserveAgain(from []quotaVictim) {
 	for _, o := range from {
-		d.state.takeQuota(o.Waiting)
+		d.state.reserveQuota(o.Waiting)
 	}
 }
 
@@ -115,7 +116,7 @@ func (d *decision) askedNow(w *Waiting) bool {
 }
 
 // withdrawFor takes a workload out of the queue whose quota another one has.
-func (d *decision) withdrawFor(w *Waiting, o takenFrom) {
+func (d *decision) withdrawFor(w *Waiting, o quotaVictim) {
 	id := o.Workload.ID
 	d.state.removeWaiting(id)
 	d.plan.Waits = slices.DeleteFunc(d.plan.Waits, func(wait Wait) bool { return wait.Workload == id })
@@ -129,8 +130,8 @@ func (d *decision) withdrawFor(w *Waiting, o takenFrom) {
 }
 
 // reopenAfter reopens the classes that what is left over may help.
-func (d *decision) reopenAfter(from []takenFrom) {
-	shown := slices.ContainsFunc(from, func(o takenFrom) bool { return o.Asked.Placeholders })
+func (d *decision) reopenAfter(from []quotaVictim) {
+	shown := slices.ContainsFunc(from, func(o quotaVictim) bool { return o.Asked.Placeholders })
 	for _, q := range d.state.sorted {
 		for class := range q.blocked {
 			freed := q.quota.SameTree(from[0].queue.quota) && (class.triedPreemption || class.mayFitQuota())
