@@ -15,7 +15,7 @@ type retired struct {
 	word string
 	now  string // what to say instead
 	// under is the folder in which the word has gone; "" for everywhere. Elsewhere it may
-	// be the right one: queries tell, commands yield, fleets of trucks park.
+	// be the right one: commands yield, coroutines park, RayClusters give up workers.
 	under string
 	// names limits the word to names: in a comment it is ordinary English, or has another
 	// meaning there.
@@ -26,43 +26,55 @@ type retired struct {
 // tests are free, and in comments, including those of tests. docs/terminology.md defines
 // the words that stay.
 //
-// Still to go, and not in the list while names have them: aside (quarantine), doubt
-// (in-doubt transaction), give up (dead-letter) and take (apply, process) in some services,
-// kept (frozen), trouble (starting reason).
+// Words with one meaning left stay: give up (the workers that a RayCluster gives up), take
+// (a term, an epoch, a snapshot), kept (frozen), move (a workload, to another queue).
 func retiredWords() []retired {
 	return []retired{
 		{word: "anew", now: "again, or what is done"},
+		{word: "aside", now: "quarantined, undelivered", names: true},
+		{word: "asides", now: "quarantine", names: true},
 		{word: "basepart", now: "checkpoint part"},
+		{word: "beside", now: "what it is: misplaced, placed before, more", names: true},
+		{word: "book", now: "state", names: true},
+		{word: "booked", now: "reserved", names: true},
 		{word: "bucket", now: "equivalence class", names: true},
 		{word: "buckets", now: "equivalence classes", names: true},
 		{word: "bury", now: "dead-letter"},
 		{word: "buried", now: "dead-lettered"},
 		{word: "course", now: "attempt state", names: true},
 		{word: "desire", now: "send a command", names: true},
+		{word: "desired", now: "command", names: true},
 		{word: "desk", now: "step"},
 		{word: "door", now: "API server, Kubernetes controller, interface"},
 		{word: "doors", now: "interfaces"},
+		{word: "doubt", now: "invalidate, unclear", names: true},
+		{word: "govern", now: "apply the configuration", names: true},
 		{word: "journal", now: "decision log", names: true},
 		{word: "kubedoor", now: "Kubernetes controller"},
 		{word: "moment", now: "timer, deadline", names: true},
 		{word: "moments", now: "timers", names: true},
-		{word: "rehearsal", now: "world"},
 		{word: "parking", now: "unschedulable set"},
+		{word: "picture", now: "observed cache", names: true},
+		{word: "rehearsal", now: "world"},
 		{word: "rehearse", now: "what-if"},
 		{word: "roster", now: "index"},
+		{word: "said", now: "published, printed, reported", names: true},
+		{word: "say", now: "emit, publish, print", names: true},
+		{word: "says", now: "the message, or what it checks", names: true},
+		{word: "tell", now: "record the change, publish, print", names: true},
+		{word: "tells", now: "records, publishes, prints", names: true},
+		{word: "told", now: "reported, published, notified", names: true},
+		{word: "trouble", now: "disruption, starting reason", names: true},
 		{word: "unpark", now: "clear the unschedulable set"},
 		{word: "variant", now: "flavored signature", names: true},
 		{word: "volley", now: "pipelined publish"},
 
-		{word: "book", now: "state", under: "pkg/state", names: true},
 		{word: "age", now: "check deadlines", under: "pkg/state", names: true},
-		{word: "beside", now: "misplaced", under: "pkg/state", names: true},
-		{word: "desired", now: "command", under: "pkg/state", names: true},
+		{word: "away", now: "release the lost places", under: "pkg/state", names: true},
 		{word: "excuse", now: "discount", under: "pkg/state", names: true},
 		{word: "govern", now: "apply the configuration", under: "pkg/state"},
 		{word: "governs", now: "has the configuration", under: "pkg/state"},
-		{word: "told", now: "observed limits", under: "pkg/state", names: true},
-		{word: "trouble", now: "disruption", under: "pkg/state", names: true},
+		{word: "moved", now: "replaced places, lost places", under: "pkg/state", names: true},
 		{word: "yield", now: "scale-down", under: "pkg/state", names: true},
 		{word: "ledger", now: "replica", under: "pkg/state/decisionlog", names: true},
 
@@ -76,7 +88,6 @@ func retiredWords() []retired {
 		{word: "claim", now: "nomination", under: "pkg/decide", names: true},
 		{word: "claims", now: "nominations", under: "pkg/decide", names: true},
 		{word: "claimed", now: "nomination", under: "pkg/decide", names: true},
-		{word: "doubt", now: "invalidate", under: "pkg/decide", names: true},
 		{word: "fewest", now: "cheapest, or the count that is needed", under: "pkg/decide", names: true},
 		{word: "going", now: "terminating", under: "pkg/decide", names: true},
 		{word: "hold", now: "head reservation", under: "pkg/decide", names: true},
@@ -85,20 +96,21 @@ func retiredWords() []retired {
 		{word: "offence", now: "share rank", under: "pkg/decide"},
 		{word: "ripen", now: "end back-offs", under: "pkg/decide"},
 		{word: "shape", now: "pod-set signature", under: "pkg/decide", names: true},
+		{word: "move", now: "replan", under: "pkg/decide", names: true},
+		{word: "moved", now: "replanned", under: "pkg/decide", names: true},
 		{word: "taking", now: "snapshot builder", under: "pkg/decide", names: true},
-		{word: "told", now: "reported", under: "pkg/decide", names: true},
 		{word: "turn", now: "next class", under: "pkg/decide", names: true},
 		{word: "unhold", now: "end a head reservation", under: "pkg/decide"},
 		{word: "wake", now: "requeue", under: "pkg/decide", names: true},
 
-		{word: "say", now: "emit, publish, print", under: "pkg", names: true},
-		{word: "say", now: "emit, publish, print", under: "services", names: true},
-		{word: "tell", now: "record the change, publish, print", under: "pkg", names: true},
-		{word: "tell", now: "record the change, publish, print", under: "services", names: true},
 		{word: "take", now: "acquire, apply, handle", under: "services/intake", names: true},
 		{word: "take", now: "acquire, apply, handle", under: "services/muster", names: true},
 		{word: "take", now: "reserve, read", under: "services/internal", names: true},
 		{word: "give", now: "release, dead-letter", under: "services/intake", names: true},
+		{word: "take", now: "deliver, handle", under: "pkg/bus", names: true},
+		{word: "give", now: "return unread", under: "pkg/bus", names: true},
+		{word: "give", now: "release, redeliver", under: "services/queue-manager", names: true},
+		{word: "wake", now: "notify", under: "services", names: true},
 
 		{word: "base", now: "checkpoint", under: "services/queue-manager"},
 		{word: "bases", now: "checkpoints", under: "services/queue-manager"},
@@ -111,7 +123,6 @@ func retiredWords() []retired {
 		{word: "fate", now: "outcome", under: "services/queue-manager/internal", names: true},
 		{word: "lane", now: "publisher", under: "services/queue-manager/internal/relay"},
 		{word: "missing", now: "commands found", under: "services/queue-manager/internal/relay", names: true},
-		{word: "picture", now: "observed cache", under: "services/capacity-watcher/internal", names: true},
 	}
 }
 
