@@ -16,7 +16,7 @@ func TestAMessageIsTakenOnlyWhereTheStreamEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	for _, step := range []struct {
 		id   string
 		end  End
 		want error
@@ -29,12 +29,12 @@ func TestAMessageIsTakenOnlyWhereTheStreamEnds(t *testing.T) {
 		{"third", End{Sequence: 2}, nil},
 		{"first", End{Sequence: 3}, nil}, // it is there already
 	} {
-		published, err := b.PublishNext(event.EventsSubject("q", "w"), c.id, []byte(`{}`), 0, End{Sequence: empty.Last + c.end.Sequence, ID: c.end.ID})
+		published, err := b.PublishNext(event.EventsSubject("q", "w"), step.id, []byte(`{}`), 0, End{Sequence: empty.Last + step.end.Sequence, ID: step.end.ID})
 		if err == nil {
 			err = published.Wait(t.Context())
 		}
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s behind %+v: %v, want %v", c.id, c.end, err, c.want)
+		if !errors.Is(err, step.want) {
+			t.Errorf("%s behind %+v: %v, want %v", step.id, step.end, err, step.want)
 		}
 	}
 	state, err := b.State(t.Context(), EventsStream)

@@ -86,20 +86,22 @@ func TestAReinstalledClusterGetsGangsAgain(t *testing.T) {
 			s.configure()
 		},
 	} {
-		s := newPermitted(t, workload.FailOver, true)
-		s.step(lasts + lasts/driftOf + stopMargin)
-		s.step(time.Second)
-		s.node("n0", nil)
-		s.step(time.Second)
-		s.is(workload.Queued, "")
-		back(s)
-		for i := range 4 {
-			s.node(fmt.Sprintf("n%d", i), nil)
-		}
-		s.step(time.Second)
-		if got := s.gang().Phase; got != workload.Admitted {
-			t.Errorf("%s: the gang is %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := newPermitted(t, workload.FailOver, true)
+			s.step(lasts + lasts/driftOf + stopMargin)
+			s.step(time.Second)
+			s.node("n0", nil)
+			s.step(time.Second)
+			s.is(workload.Queued, "")
+			back(s)
+			for i := range 4 {
+				s.node(fmt.Sprintf("n%d", i), nil)
+			}
+			s.step(time.Second)
+			if got := s.gang().Phase; got != workload.Admitted {
+				t.Errorf("the gang is %s", got)
+			}
+		})
 	}
 }
 
@@ -229,9 +231,11 @@ func TestWhatNeedsAPermission(t *testing.T) {
 		"a bundle":               {kind: workload.KindAppWrapper, rule: workload.FailOver},
 		"an object of a cluster": {kind: workload.KindRayJob, submitter: workload.ByKubernetes + "/c/ns", rule: workload.FailOver},
 	} {
-		e := &entry{Record: workload.Record{Workload: workload.Workload{Kind: c.kind, Submitter: c.submitter}}}
-		if got := needsPermission(e, workload.Rules{OnLostCluster: c.rule}); got != c.want {
-			t.Errorf("%s: %t, want %t", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := &entry{Record: workload.Record{Workload: workload.Workload{Kind: c.kind, Submitter: c.submitter}}}
+			if got := needsPermission(e, workload.Rules{OnLostCluster: c.rule}); got != c.want {
+				t.Errorf("%t, want %t", got, c.want)
+			}
+		})
 	}
 }

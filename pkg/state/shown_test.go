@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,29 +75,31 @@ func TestAGangThatIsShownStartsOnTheNodesThatCome(t *testing.T) {
 func TestAGangThatIsShownInVainBacksOff(t *testing.T) {
 	t.Parallel()
 	for _, shown := range []bool{true, false} {
-		a := newShower(t)
-		if shown {
-			a.answers(requestOne, event.RequestProvisioned)
-		}
-		a.now = a.now.Add(10*time.Minute - time.Second)
-		a.tick()
-		a.wantSent()
-		a.now = a.now.Add(time.Second)
-		a.tick()
-		a.wantSent("forgotten " + requestOne)
-		a.wantReason(workload.ReasonBackoff, "placeholder pods "+requestOne+" were shown in cluster c since")
-		for round := 2; round < 8; round++ {
-			a.now = a.now.Add(time.Hour)
-			a.tick()
-			if p := a.gang().Provisioning; !p.Open || p.Number != round {
-				t.Fatalf("round %d: the request is %+v", round, p)
+		t.Run(fmt.Sprintf("shown %t", shown), func(t *testing.T) {
+			a := newShower(t)
+			if shown {
+				a.answers(requestOne, event.RequestProvisioned)
 			}
-			a.now = a.now.Add(10 * time.Minute)
+			a.now = a.now.Add(10*time.Minute - time.Second)
 			a.tick()
-		}
-		if got := a.gang().Phase; got != workload.Queued {
-			t.Errorf("after seven rounds it is %s, want queued", got)
-		}
+			a.wantSent()
+			a.now = a.now.Add(time.Second)
+			a.tick()
+			a.wantSent("forgotten " + requestOne)
+			a.wantReason(workload.ReasonBackoff, "placeholder pods "+requestOne+" were shown in cluster c since")
+			for round := 2; round < 8; round++ {
+				a.now = a.now.Add(time.Hour)
+				a.tick()
+				if p := a.gang().Provisioning; !p.Open || p.Number != round {
+					t.Fatalf("round %d: the request is %+v", round, p)
+				}
+				a.now = a.now.Add(10 * time.Minute)
+				a.tick()
+			}
+			if got := a.gang().Phase; got != workload.Queued {
+				t.Errorf("after seven rounds it is %s, want queued", got)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@
 // The rules are data (rules.go); graph.go reads the packages with go list;
 // source.go looks into the source for what imports cannot tell; names.go compares the
 // names on pages with the code; retired.go keeps replaced words out of names; circles.go
-// holds the files of a package to an order in which calls lead one way. A fixture
-// under testdata breaks every rule of the first two once and proves that each bites.
+// holds the files of a package to an order in which calls lead one way; tables.go finds
+// tests over tables that run no subtests. A fixture under testdata breaks every rule of the
+// first two once and proves that each bites.
 package arch

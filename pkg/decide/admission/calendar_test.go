@@ -301,9 +301,9 @@ func TestGangsAreEvictedWhenAReservationHasEnded(t *testing.T) {
 		t.Fatalf("the plan is %+v, want a gang that ends before", plan)
 	}
 	gang(1, 9, 0)
-	for _, c := range []struct{ at, next time.Time }{{start.Add(time.Minute), reserved.From}, {reserved.From, reserved.Until}} {
-		if plan := admission.Decide(s, c.at); len(plan.Evictions) > 0 || !plan.NextAt.Equal(c.next) {
-			t.Fatalf("the plan is %+v, want nothing until %s", plan, c.next)
+	for _, step := range []struct{ at, next time.Time }{{start.Add(time.Minute), reserved.From}, {reserved.From, reserved.Until}} {
+		if plan := admission.Decide(s, step.at); len(plan.Evictions) > 0 || !plan.NextAt.Equal(step.next) {
+			t.Fatalf("the plan is %+v, want nothing until %s", plan, step.next)
 		}
 	}
 	if plan := admission.Decide(s, reserved.Until); len(plan.Evictions) != 1 {

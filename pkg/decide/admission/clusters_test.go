@@ -142,16 +142,18 @@ func TestATenantLearnsNothingOfTheClustersOfOthers(t *testing.T) {
 	wanting(s, "selects", 1, "tier=spot", 1, 2)
 	decide(s)
 	for id, want := range map[workload.ID]string{"gang": "1 eligible nodes", "selects": `"open" is not selected`} {
-		e, waits := admission.Explain(s, id, start)
-		if text := reasonText(s, id); !waits || !strings.Contains(text, want) || strings.Contains(text, "secret") {
-			t.Errorf("%s: the reason is %q, want %q and no cluster of others", id, text, want)
-		}
-		if len(e.Clusters) != 4 {
-			t.Errorf("%s: operators read of %+v, want all four", id, e.Clusters)
-		}
-		if seen := e.ForTenant().Clusters; len(seen) != 1 || seen[0].Cluster != "open" {
-			t.Errorf("%s: the tenant reads of %+v, want its own alone", id, seen)
-		}
+		t.Run(string(id), func(t *testing.T) {
+			e, waits := admission.Explain(s, id, start)
+			if text := reasonText(s, id); !waits || !strings.Contains(text, want) || strings.Contains(text, "secret") {
+				t.Errorf("the reason is %q, want %q and no cluster of others", text, want)
+			}
+			if len(e.Clusters) != 4 {
+				t.Errorf("operators read of %+v, want all four", e.Clusters)
+			}
+			if seen := e.ForTenant().Clusters; len(seen) != 1 || seen[0].Cluster != "open" {
+				t.Errorf("the tenant reads of %+v, want its own alone", seen)
+			}
+		})
 	}
 }
 

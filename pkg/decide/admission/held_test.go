@@ -21,25 +21,25 @@ func TestAHoldIsReportedToAllThatWait(t *testing.T) {
 			ClusterQueues: []quota.ClusterQueue{{Name: "queue", StopPolicy: stop}},
 		}
 	}
-	for _, c := range []struct {
+	for _, step := range []struct {
 		stop     string
 		reported int
 		want     workload.ReasonKind
 	}{
 		{quota.StopNone, 0, ""}, {quota.Hold, 2, workload.ReasonHeld}, {quota.Hold, 0, ""}, {quota.StopNone, 2, ""},
 	} {
-		s.Reconfigure(treeOf(t, config(c.stop)))
+		s.Reconfigure(treeOf(t, config(step.stop)))
 		kinds := map[workload.ID]workload.ReasonKind{}
 		for _, w := range decide(s).Waits {
 			kinds[w.Workload] = w.Reason.Kind
 		}
 		for id, kind := range kinds {
-			if held := kind == workload.ReasonHeld; held != (c.want == workload.ReasonHeld) {
-				t.Errorf("with stop policy %q, %s has the reason %s", c.stop, id, kind)
+			if held := kind == workload.ReasonHeld; held != (step.want == workload.ReasonHeld) {
+				t.Errorf("with stop policy %q, %s has the reason %s", step.stop, id, kind)
 			}
 		}
-		if c.reported > 0 && len(kinds) != c.reported {
-			t.Errorf("with stop policy %q, %d workloads get a reason: %v; want %d", c.stop, len(kinds), kinds, c.reported)
+		if step.reported > 0 && len(kinds) != step.reported {
+			t.Errorf("with stop policy %q, %d workloads get a reason: %v; want %d", step.stop, len(kinds), kinds, step.reported)
 		}
 	}
 }

@@ -185,18 +185,20 @@ func TestWhatNeverFitsBehindTheHead(t *testing.T) {
 		never  = `each pod of pod set "workers" requests nvidia.com/gpu 8, and the largest node that takes it offers 2 when empty; it waits until a node is added or changed. Now: ` + behind
 	)
 	for id, want := range map[workload.ID]string{"gang-2": behind, "gang-3": never, "gang-4": never} {
-		kind := workload.ReasonBehindHead
-		if want == never {
-			kind = workload.ReasonNeverFits
-		}
-		question, _ := s.Ask(id)
-		explained, _ := admission.Explain(s, id, start)
-		answered := admission.Answer(s, true, question, start, func() bool { return false })
-		for from, got := range map[string]workload.Reason{"report": reported[id], "explain": explained.Reason, "answer": answered.Reason} {
-			if got.Kind != kind || got.Message != want {
-				t.Errorf("%s of %s: the reason is %+v, want %s: %s", from, id, got, kind, want)
+		t.Run(string(id), func(t *testing.T) {
+			kind := workload.ReasonBehindHead
+			if want == never {
+				kind = workload.ReasonNeverFits
 			}
-		}
+			question, _ := s.Ask(id)
+			explained, _ := admission.Explain(s, id, start)
+			answered := admission.Answer(s, true, question, start, func() bool { return false })
+			for from, got := range map[string]workload.Reason{"report": reported[id], "explain": explained.Reason, "answer": answered.Reason} {
+				if got.Kind != kind || got.Message != want {
+					t.Errorf("%s of %s: the reason is %+v, want %s: %s", from, id, got, kind, want)
+				}
+			}
+		})
 	}
 	if n := s.NeverFit(); n != 2 {
 		t.Errorf("%d workloads never fit, want 2", n)

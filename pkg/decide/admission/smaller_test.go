@@ -47,25 +47,27 @@ func TestAGangStartsWithFewerPods(t *testing.T) {
 					return s
 				}(),
 			} {
-				plan := decide(s)
-				if c.pods == 0 {
-					why := s.Reason("gang-0")
-					if len(plan.Admissions) != 0 || why == nil || c.set.MinCount > 0 && !strings.Contains(why.Message, c.waits) {
-						t.Errorf("by %s the plan is %+v, the reason %+v", of, plan, why)
+				t.Run(of, func(t *testing.T) {
+					plan := decide(s)
+					if c.pods == 0 {
+						why := s.Reason("gang-0")
+						if len(plan.Admissions) != 0 || why == nil || c.set.MinCount > 0 && !strings.Contains(why.Message, c.waits) {
+							t.Errorf("by %s the plan is %+v, the reason %+v", of, plan, why)
+						}
+						return
 					}
-					continue
-				}
-				if len(plan.Admissions) != 1 {
-					t.Fatalf("by %s the plan is %+v, the reason %+v", of, plan, s.Reason("gang-0"))
-				}
-				a := plan.Admissions[0]
-				placed := 0
-				for _, p := range a.Placements {
-					placed += p.Pods
-				}
-				if placed != c.pods || (a.PodSets == nil) != (c.pods == c.set.Count) || a.PodSets != nil && (a.PodSets[0].Count != c.pods || a.PodSets[0].Resized != c.pods-c.set.Count) {
-					t.Errorf("by %s it starts with %d pods: %+v", of, placed, a)
-				}
+					if len(plan.Admissions) != 1 {
+						t.Fatalf("by %s the plan is %+v, the reason %+v", of, plan, s.Reason("gang-0"))
+					}
+					a := plan.Admissions[0]
+					placed := 0
+					for _, p := range a.Placements {
+						placed += p.Pods
+					}
+					if placed != c.pods || (a.PodSets == nil) != (c.pods == c.set.Count) || a.PodSets != nil && (a.PodSets[0].Count != c.pods || a.PodSets[0].Resized != c.pods-c.set.Count) {
+						t.Errorf("by %s it starts with %d pods: %+v", of, placed, a)
+					}
+				})
 			}
 		})
 	}

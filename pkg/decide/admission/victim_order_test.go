@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -51,15 +52,17 @@ func TestVictimsByAnotherOrder(t *testing.T) {
 func TestVictimsAsKueueGoByAdmission(t *testing.T) {
 	t.Parallel()
 	for by, want := range map[admission.VictimOrder]workload.ID{admission.LeastRegret: "small", admission.AsKueue: "large"} {
-		s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 8, `"withinClusterQueue": "LowerPriority"`))))
-		s.OrderVictims(by)
-		s.SetNode(nodeOf("gpus", 12, 8))
-		runs(s, "small", 0, 1, 0, start.Add(-2*time.Hour))
-		runs(s, "large", 1, 7, 0, start.Add(-time.Hour))
-		enter(t, s, 2, "urgent a 1 1")
-		plan := admission.Decide(s, start)
-		if len(plan.Evictions) != 1 || plan.Evictions[0].Workload != want {
-			t.Errorf("by order %d %+v are evicted, want %s", by, plan.Evictions, want)
-		}
+		t.Run(fmt.Sprintf("order %d", by), func(t *testing.T) {
+			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 8, `"withinClusterQueue": "LowerPriority"`))))
+			s.OrderVictims(by)
+			s.SetNode(nodeOf("gpus", 12, 8))
+			runs(s, "small", 0, 1, 0, start.Add(-2*time.Hour))
+			runs(s, "large", 1, 7, 0, start.Add(-time.Hour))
+			enter(t, s, 2, "urgent a 1 1")
+			plan := admission.Decide(s, start)
+			if len(plan.Evictions) != 1 || plan.Evictions[0].Workload != want {
+				t.Errorf("by order %d %+v are evicted, want %s", by, plan.Evictions, want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"fmt"
 	"testing"
 
 	"muster.dev/muster/pkg/decide/placement"
@@ -40,18 +41,20 @@ func TestTheSumRefusesOnlyWhatDoesNotFit(t *testing.T) {
 func TestReliefsAreOfTheNodesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, searched := range []bool{true, false} {
-		f := fleetOf(nodeOf("one", 4, 0))
-		runs := gangOf(4, 1, 0)
-		if searched {
-			if v := f.Solve(runs, placement.Budget); v.Outcome != placement.Fits {
-				t.Fatalf("the verdict is %v", v.Outcome)
+		t.Run(fmt.Sprintf("searched %t", searched), func(t *testing.T) {
+			f := fleetOf(nodeOf("one", 4, 0))
+			runs := gangOf(4, 1, 0)
+			if searched {
+				if v := f.Solve(runs, placement.Budget); v.Outcome != placement.Fits {
+					t.Fatalf("the verdict is %v", v.Outcome)
+				}
 			}
-		}
-		places := []workload.Placement{{PodSet: runs.PodSets[0].Name, Node: "one", Pods: 4}}
-		f.Allocate(runs, places)
-		gain := f.Reliefs(&gangOf(4, 1, 0).PodSets[0], 1, func(int) (*workload.Workload, []workload.Placement) { return runs, places })
-		if gain[0] != 4 {
-			t.Errorf("searched before: %t: the end of the gang brings %d pods, want 4", searched, gain[0])
-		}
+			places := []workload.Placement{{PodSet: runs.PodSets[0].Name, Node: "one", Pods: 4}}
+			f.Allocate(runs, places)
+			gain := f.Reliefs(&gangOf(4, 1, 0).PodSets[0], 1, func(int) (*workload.Workload, []workload.Placement) { return runs, places })
+			if gain[0] != 4 {
+				t.Errorf("searched before: %t: the end of the gang brings %d pods, want 4", searched, gain[0])
+			}
+		})
 	}
 }

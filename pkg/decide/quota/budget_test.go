@@ -14,14 +14,16 @@ func TestPeriodsOfBudgets(t *testing.T) {
 	for period, want := range map[string]string{
 		quota.Day: "2026-11-29 2026-11-30", quota.Week: "2026-11-23 2026-11-30", quota.Month: "2026-11-01 2026-12-01",
 	} {
-		b := quota.Budget{Period: period}
-		begin, end := b.PeriodAt(at)
-		if got := begin.Format(time.DateOnly) + " " + end.Format(time.DateOnly); got != want || at.Before(begin) || !at.Before(end) {
-			t.Errorf("%s is %s, want %s", period, got, want)
-		}
-		if next, _ := b.PeriodAt(end); !next.Equal(end) {
-			t.Errorf("%s: behind the end %s the period begins at %s", period, end, next)
-		}
+		t.Run(period, func(t *testing.T) {
+			b := quota.Budget{Period: period}
+			begin, end := b.PeriodAt(at)
+			if got := begin.Format(time.DateOnly) + " " + end.Format(time.DateOnly); got != want || at.Before(begin) || !at.Before(end) {
+				t.Errorf("%s is %s, want %s", period, got, want)
+			}
+			if next, _ := b.PeriodAt(end); !next.Equal(end) {
+				t.Errorf("behind the end %s the period begins at %s", end, next)
+			}
+		})
 	}
 }
 
@@ -67,11 +69,13 @@ func TestBudgetsAreChecked(t *testing.T) {
 		"queueNamespace: \"a\\nb\":": func(b *quota.Budget) { b.Namespace = "a\nb" },
 		"budgets[0].name: is mi":     func(b *quota.Budget) { b.Name = "" },
 	} {
-		b := good
-		change(&b)
-		c := quota.Config{Budgets: []quota.Budget{b}}
-		if err := c.Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", b, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			b := good
+			change(&b)
+			c := quota.Config{Budgets: []quota.Budget{b}}
+			if err := c.Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", b, err, want)
+			}
+		})
 	}
 }

@@ -61,16 +61,18 @@ func TestTheCostOfAFlavorIsThatOfAllItsResources(t *testing.T) {
 			{"name": "dear-cores", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}, {"name": "cpu", "nominalQuota": 80}, {"name": "memory", "nominalQuota": "1Ti"}]},
 			{"name": "cheap", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}, {"name": "cpu", "nominalQuota": 80}, {"name": "memory", "nominalQuota": "1Ti"}]}]}]}]}`)
 	for cores, want := range map[int64]string{1: "dear-cores", 4: "cheap"} {
-		sets := []workload.PodSet{{Name: "workers", Count: 3, Template: workload.Template{
-			Requests: resource.List{"nvidia.com/gpu": 1, "cpu": cores * 1000, "memory": 8 << 30},
-		}}}
-		all, _, why := tree.Queue("q").Assignments(sets)
-		if why != nil {
-			t.Fatal(why)
-		}
-		if got := tree.Queue("q").Assess(all)[0].Flavors[0].Flavors["nvidia.com/gpu"]; got != want {
-			t.Errorf("with %d cores %s is tried first, want %s", cores, got, want)
-		}
+		t.Run(fmt.Sprintf("%d cores", cores), func(t *testing.T) {
+			sets := []workload.PodSet{{Name: "workers", Count: 3, Template: workload.Template{
+				Requests: resource.List{"nvidia.com/gpu": 1, "cpu": cores * 1000, "memory": 8 << 30},
+			}}}
+			all, _, why := tree.Queue("q").Assignments(sets)
+			if why != nil {
+				t.Fatal(why)
+			}
+			if got := tree.Queue("q").Assess(all)[0].Flavors[0].Flavors["nvidia.com/gpu"]; got != want {
+				t.Errorf("with %d cores %s is tried first, want %s", cores, got, want)
+			}
+		})
 	}
 }
 

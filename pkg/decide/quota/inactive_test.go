@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,9 +49,11 @@ func TestRequestsAreRepeatedAsInKueueByDefault(t *testing.T) {
 		t.Errorf("a request is repeated %d times, want 3", got)
 	}
 	for failed, want := range map[int]time.Duration{1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute, 6: 30 * time.Minute, 1000: 30 * time.Minute} {
-		if got := config.Backoff(failed); got != want {
-			t.Errorf("after %d failures the wait is %s, want %s", failed, got, want)
-		}
+		t.Run(fmt.Sprintf("%d failures", failed), func(t *testing.T) {
+			if got := config.Backoff(failed); got != want {
+				t.Errorf("after %d failures the wait is %s, want %s", failed, got, want)
+			}
+		})
 	}
 }
 

@@ -15,23 +15,25 @@ func TestAStatusIsWrittenOnce(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	ended := &workload.Record{Phase: workload.Succeeded, Attempt: 1, Times: workload.Times{Finished: now}}
 	for _, version := range []string{appwrapper.V1beta1, appwrapper.V1beta2} {
-		view := appwrapper.View{Created: now, Record: ended, Now: now}
-		status, changed := appwrapper.Status(version, map[string]any{"state": "Pending", "queuejobstate": "Init"}, view)
-		if !changed {
-			t.Fatalf("%s: nothing to write", version)
-		}
-		for _, field := range []string{"state", "queuejobstate", "owner"} {
-			if status[field] == nil {
-				status[field] = "else's"
+		t.Run(version, func(t *testing.T) {
+			view := appwrapper.View{Created: now, Record: ended, Now: now}
+			status, changed := appwrapper.Status(version, map[string]any{"state": "Pending", "queuejobstate": "Init"}, view)
+			if !changed {
+				t.Fatal("nothing to write")
 			}
-		}
-		if again, changed := appwrapper.Status(version, status, view); changed {
-			t.Errorf("%s: it is written again:\n%v\n%v", version, status, again)
-		}
-		view.Record = &workload.Record{Phase: workload.Failed, Attempt: 1}
-		if _, changed := appwrapper.Status(version, status, view); !changed {
-			t.Errorf("%s: a failure is not written", version)
-		}
+			for _, field := range []string{"state", "queuejobstate", "owner"} {
+				if status[field] == nil {
+					status[field] = "else's"
+				}
+			}
+			if again, changed := appwrapper.Status(version, status, view); changed {
+				t.Errorf("it is written again:\n%v\n%v", status, again)
+			}
+			view.Record = &workload.Record{Phase: workload.Failed, Attempt: 1}
+			if _, changed := appwrapper.Status(version, status, view); !changed {
+				t.Error("a failure is not written")
+			}
+		})
 	}
 }
 

@@ -43,22 +43,24 @@ func TestItemsGoWithTheirOwner(t *testing.T) {
 func TestRayObjectsOfOldVersions(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"ray.io/v1alpha1", "ray.io/v1"} {
-		item := Item{Object: json.RawMessage(`{"apiVersion":"` + version + `","kind":"RayCluster","metadata":{"name":"a"},"spec":{"headGroupSpec":{"template":{"spec":{"containers":[{"name":"r","image":"r"}]}}}}}`)}
-		stamped, err := Bundle{}.Stamp(item, ray.StampInput{Namespace: "n", Workload: "w", Attempt: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		asked, err := item.Identity()
-		if err != nil {
-			t.Fatal(err)
-		}
-		created, err := Item{Object: stamped}.Identity()
-		var head struct{ APIVersion string }
-		if err != nil || json.Unmarshal(stamped, &head) != nil {
-			t.Fatal(err, string(stamped))
-		}
-		if asked.APIVersion != head.APIVersion || asked.APIVersion != ray.GroupVersion || created.APIVersion != ray.GroupVersion {
-			t.Errorf("%s: asked for as %s, created as %s", version, asked.APIVersion, head.APIVersion)
-		}
+		t.Run(version, func(t *testing.T) {
+			item := Item{Object: json.RawMessage(`{"apiVersion":"` + version + `","kind":"RayCluster","metadata":{"name":"a"},"spec":{"headGroupSpec":{"template":{"spec":{"containers":[{"name":"r","image":"r"}]}}}}}`)}
+			stamped, err := Bundle{}.Stamp(item, ray.StampInput{Namespace: "n", Workload: "w", Attempt: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked, err := item.Identity()
+			if err != nil {
+				t.Fatal(err)
+			}
+			created, err := Item{Object: stamped}.Identity()
+			var head struct{ APIVersion string }
+			if err != nil || json.Unmarshal(stamped, &head) != nil {
+				t.Fatal(err, string(stamped))
+			}
+			if asked.APIVersion != head.APIVersion || asked.APIVersion != ray.GroupVersion || created.APIVersion != ray.GroupVersion {
+				t.Errorf("asked for as %s, created as %s", asked.APIVersion, head.APIVersion)
+			}
+		})
 	}
 }

@@ -34,8 +34,10 @@ func TestShapesAreChecked(t *testing.T) {
 		"too much":    {query.NodeShape{Allocatable: resource.List{"cpu": 1 << 60}}, false},
 		"a bad label": {query.NodeShape{Allocatable: resource.List{"cpu": 1}, Labels: map[string]string{"": "x"}}, false},
 	} {
-		if err := c.shape.Check(); (err == nil) != c.good {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := c.shape.Check(); (err == nil) != c.good {
+				t.Errorf("error %v, want one: %t", err, !c.good)
+			}
+		})
 	}
 }

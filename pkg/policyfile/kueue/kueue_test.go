@@ -301,18 +301,20 @@ func TestADeletedQueueIsStopped(t *testing.T) {
 	}
 	const at = "2026-01-02T15:04:05Z"
 	for spec, want := range map[string]string{``: quota.Deleting, `"stopPolicy": "Hold"`: quota.Deleting, `"stopPolicy": "HoldAndDrain"`: quota.HoldAndDrain} {
-		object, err := kueue.ParseOne(manifest(spec, at))
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := kueue.ParseOne(object.Manifest)
-		if err != nil || again.Deleted != at || again.Policy.ClusterQueues[0].StopPolicy != want || string(again.Manifest) != string(object.Manifest) {
-			t.Errorf("with {%s} it reads as %+v, %v; want deleted at %s and stopPolicy %s", spec, again, err, at, want)
-		}
-		ofFile, err := kueue.Parse(manifest(spec, at))
-		if err != nil || len(ofFile) != 1 || ofFile[0].Deleted != "" || ofFile[0].Policy.ClusterQueues[0].StopPolicy == quota.Deleting {
-			t.Errorf("in a file {%s} reads as %+v, %v; want no deletion", spec, ofFile, err)
-		}
+		t.Run("{"+spec+"}", func(t *testing.T) {
+			object, err := kueue.ParseOne(manifest(spec, at))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := kueue.ParseOne(object.Manifest)
+			if err != nil || again.Deleted != at || again.Policy.ClusterQueues[0].StopPolicy != want || string(again.Manifest) != string(object.Manifest) {
+				t.Errorf("with {%s} it reads as %+v, %v; want deleted at %s and stopPolicy %s", spec, again, err, at, want)
+			}
+			ofFile, err := kueue.Parse(manifest(spec, at))
+			if err != nil || len(ofFile) != 1 || ofFile[0].Deleted != "" || ofFile[0].Policy.ClusterQueues[0].StopPolicy == quota.Deleting {
+				t.Errorf("in a file {%s} reads as %+v, %v; want no deletion", spec, ofFile, err)
+			}
+		})
 	}
 	if _, err := kueue.ParseOne(manifest(`"stopPolicy": "Deleting"`, "")); err == nil || !strings.Contains(err.Error(), `spec.stopPolicy: "Deleting": want one of None, Hold, HoldAndDrain`) {
 		t.Errorf("stopPolicy Deleting in a manifest: %v", err)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +14,11 @@ func TestBackoffDoublesUpToItsMost(t *testing.T) {
 	for n, want := range map[int]time.Duration{
 		1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: time.Minute, 5: time.Minute, 1 << 40: time.Minute,
 	} {
-		if got := rules.Backoff(n); got != want {
-			t.Errorf("the wait before requeue %d is %s, want %s", n, got, want)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if got := rules.Backoff(n); got != want {
+				t.Errorf("the wait before requeue %d is %s, want %s", n, got, want)
+			}
+		})
 	}
 }
 

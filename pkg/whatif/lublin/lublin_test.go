@@ -38,9 +38,11 @@ func TestTheModel(t *testing.T) {
 		"log run time": {logRun / jobs, 5.0, 6.1},
 		"between":      {float64(log.Jobs[len(log.Jobs)-1].Submit) / jobs, 700, 1500},
 	} {
-		if c.got < c.least || c.got > c.most {
-			t.Errorf("%s: %.3f, want %g to %g", name, c.got, c.least, c.most)
-		}
+		t.Run(name, func(t *testing.T) {
+			if c.got < c.least || c.got > c.most {
+				t.Errorf("%.3f, want %g to %g", c.got, c.least, c.most)
+			}
+		})
 	}
 }
 
@@ -92,8 +94,10 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		"load -1: want at most": {Jobs: 1, Processors: 8, Load: -1},
 		"load NaN":              {Jobs: 1, Processors: 8, Load: math.NaN()},
 	} {
-		if _, err := lublin.Generate(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", c, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := lublin.Generate(c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", c, err, want)
+			}
+		})
 	}
 }

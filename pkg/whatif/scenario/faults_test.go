@@ -143,17 +143,19 @@ func TestNothingExpectedIsNothingPassed(t *testing.T) {
 		nodes + "steps: [{expect: {running: a, admitted: a}}]\n":            {Passed: true, Checked: 1},
 		nodes + "steps: [{expect: {}}, {pass: 1m, expect: {running: a}}]\n": {Checked: 2, Differences: 1},
 	} {
-		file, err := scenario.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := scenario.Run(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Name, got.Steps = "", nil
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		t.Run(text, func(t *testing.T) {
+			file, err := scenario.Parse([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := scenario.Run(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Name, got.Steps = "", nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

@@ -27,24 +27,26 @@ func (s storedText) Permitted(context.Context) ([]permission.Held, error) { retu
 func TestWithoutAPermissionNoneIsShown(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 0, `{"until":"2026-01-02T03:04:05Z"}`: 1} {
-		keeper := permission.New(storedText{text: text}, permission.MachineClock(), time.Minute)
-		if err := keeper.Look(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		registry := prometheus.NewRegistry()
-		permissionMetrics(registry, keeper)
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		samples := 0
-		for _, f := range families {
-			if f.GetName() == "muster_dispatcher_permission_seconds" {
-				samples += len(f.GetMetric())
+		t.Run(text, func(t *testing.T) {
+			keeper := permission.New(storedText{text: text}, permission.MachineClock(), time.Minute)
+			if err := keeper.Look(t.Context()); err != nil {
+				t.Fatal(err)
 			}
-		}
-		if samples != want {
-			t.Errorf("with %q stored there are %d samples, want %d", text, samples, want)
-		}
+			registry := prometheus.NewRegistry()
+			permissionMetrics(registry, keeper)
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			samples := 0
+			for _, f := range families {
+				if f.GetName() == "muster_dispatcher_permission_seconds" {
+					samples += len(f.GetMetric())
+				}
+			}
+			if samples != want {
+				t.Errorf("with %q stored there are %d samples, want %d", text, samples, want)
+			}
+		})
 	}
 }

@@ -451,9 +451,11 @@ func TestHTTPSettings(t *testing.T) {
 		`"al", as the names`:                   {Address: "127.0.0.1:0", TokensFile: tokens, OIDCIssuer: "https://a.example", OIDCClientID: "muster", OIDCPrefix: "al"},
 		"http-tokens: /nowhere/at/all":         {Address: "127.0.0.1:0", TokensFile: "/nowhere/at/all"},
 	} {
-		config := app.Config{NATS: bus.Settings{URL: "nats://127.0.0.1:1"}, HTTP: c}
-		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", c, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			config := app.Config{NATS: bus.Settings{URL: "nats://127.0.0.1:1"}, HTTP: c}
+			if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", c, err, want)
+			}
+		})
 	}
 }

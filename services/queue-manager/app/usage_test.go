@@ -59,9 +59,11 @@ func TestUsageIsReported(t *testing.T) {
 			"running":  {u.Running, between(workload.Running, workload.Cancelling)},
 			"stopping": {u.Stopping, between(workload.Cancelling, workload.Cancelled)},
 		} {
-			if diff := c.got - c.want; diff < -1e-6 || diff > 1e-6 {
-				t.Errorf("%s: %v GPU seconds, want %v", name, c.got, c.want)
-			}
+			t.Run(name, func(t *testing.T) {
+				if diff := c.got - c.want; diff < -1e-6 || diff > 1e-6 {
+					t.Errorf("%v GPU seconds, want %v", c.got, c.want)
+				}
+			})
 		}
 		return
 	}
@@ -92,20 +94,22 @@ func TestUsageCostsWhatTheFlavorsCost(t *testing.T) {
 		"by the request":               {[]query.Price{{Resource: "nvidia.com/gpu", PerHour: 7200}}, 2},
 		"by the request of the flavor": {[]query.Price{{Flavor: "spot", Resource: "nvidia.com/gpu", PerHour: 10800}}, 3},
 	} {
-		request.Prices = c.prices
-		report, err := w.queries.Usage(w.ctx, request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, row := range report.Rows {
-			if row.Key[0] != "spot" {
-				continue
+		t.Run(name, func(t *testing.T) {
+			request.Prices = c.prices
+			report, err := w.queries.Usage(w.ctx, request)
+			if err != nil {
+				t.Fatal(err)
 			}
-			want := c.factor * row.Resources[0].Reserved // a GPU costs one in a second
-			if row.Cost <= 0 || math.Abs(row.Cost-want) > want/1e3 {
-				t.Errorf("%s: cost %v, want %v", name, row.Cost, want)
+			for _, row := range report.Rows {
+				if row.Key[0] != "spot" {
+					continue
+				}
+				want := c.factor * row.Resources[0].Reserved // a GPU costs one in a second
+				if row.Cost <= 0 || math.Abs(row.Cost-want) > want/1e3 {
+					t.Errorf("cost %v, want %v", row.Cost, want)
+				}
 			}
-		}
+		})
 	}
 }
 

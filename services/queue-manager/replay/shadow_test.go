@@ -19,8 +19,10 @@ func TestDifferencesHaveAClass(t *testing.T) {
 		DiffPlaces:     {Line: line(`{"places":{}}`, `{"step":{}}`)},
 		DiffOther:      {Line: line(`{"step":{}}`, `not JSON`)},
 	} {
-		if got := d.Class(); got != want {
-			t.Errorf("%+v is of class %s, want %s", d, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := d.Class(); got != want {
+				t.Errorf("%+v is of class %s, want %s", d, got, want)
+			}
+		})
 	}
 }

@@ -195,17 +195,24 @@ func TestNewer(t *testing.T) {
 	}
 	forgotten := at(1, 1)
 	forgotten.State = event.Forgotten
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		command, known *event.GangCommand
 		want           bool
 	}{
-		{at(1, 1), nil, true}, {at(1, 0), forgotten, false}, {at(2, 2), forgotten, true},
-		{at(1, 1), nil, true}, {at(1, 1), at(1, 1), true}, {at(1, 2), at(1, 1), true}, {at(1, 1), at(1, 2), false},
-		{at(2, 1), at(1, 2), false}, {at(1, 9), at(2, 1), true},
+		"the first":                         {at(1, 1), nil, true},
+		"of an older epoch than forgotten":  {at(1, 0), forgotten, false},
+		"the next attempt after forgotten":  {at(2, 2), forgotten, true},
+		"the same again":                    {at(1, 1), at(1, 1), true},
+		"of a later epoch":                  {at(1, 2), at(1, 1), true},
+		"of an older epoch":                 {at(1, 1), at(1, 2), false},
+		"a later attempt of an older epoch": {at(2, 1), at(1, 2), false},
+		"an older attempt of a later epoch": {at(1, 9), at(2, 1), true},
 	} {
-		if got := gang.Replaces(c.command, c.known); got != c.want {
-			t.Errorf("attempt %d of epoch %d after %+v: newer is %t", c.command.Attempt, c.command.Epoch, c.known, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := gang.Replaces(c.command, c.known); got != c.want {
+				t.Errorf("attempt %d of epoch %d after %+v: newer is %t", c.command.Attempt, c.command.Epoch, c.known, got)
+			}
+		})
 	}
 }
 

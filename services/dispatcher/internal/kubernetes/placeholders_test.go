@@ -22,10 +22,12 @@ func TestAForgedPlaceholderIsKnown(t *testing.T) {
 		"of no workload":       {"", PlaceholderScheduler, true},
 		"of no id":             {"my-pods", PlaceholderScheduler, true},
 	} {
-		pod := &corev1.Pod{}
-		pod.Labels, pod.Spec.SchedulerName = map[string]string{kube.PlaceholderLabel: c.id}, c.scheduler
-		if got := placeholderOf(pod); got.Forged != c.forged {
-			t.Errorf("%s: forged is %v, want %v", name, got.Forged, c.forged)
-		}
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{}
+			pod.Labels, pod.Spec.SchedulerName = map[string]string{kube.PlaceholderLabel: c.id}, c.scheduler
+			if got := placeholderOf(pod); got.Forged != c.forged {
+				t.Errorf("forged is %v, want %v", got.Forged, c.forged)
+			}
+		})
 	}
 }

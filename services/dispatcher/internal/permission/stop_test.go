@@ -143,21 +143,23 @@ func TestASuspendedMachineLosesItsTime(t *testing.T) {
 		"a clock that stood still": func(c *clock) { c.wall = c.wall.Add(40 * time.Second) },
 		"a clock that went on":     func(c *clock) { c.pass(40 * time.Second) },
 	} {
-		s, c, k := newKept(t)
-		c.pass(10 * time.Second)
-		asked, err := k.Ask(t.Context(), "c", 1, true, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		end := c.wall.Add(lasts)
-		suspend(c)
-		k.Granted(&event.PermissionGranted{Session: 1, Number: asked.Number, For: asked.For})
-		if err := k.Store(t.Context(), func(workload.ID, int) bool { return true }); err != nil {
-			t.Fatal(err)
-		}
-		if s.record.Until.After(end) || k.Left() > 20*time.Second {
-			t.Errorf("%s: it lasts until %s and for %s, want until %s", name, s.record.Until, k.Left(), end)
-		}
+		t.Run(name, func(t *testing.T) {
+			s, c, k := newKept(t)
+			c.pass(10 * time.Second)
+			asked, err := k.Ask(t.Context(), "c", 1, true, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := c.wall.Add(lasts)
+			suspend(c)
+			k.Granted(&event.PermissionGranted{Session: 1, Number: asked.Number, For: asked.For})
+			if err := k.Store(t.Context(), func(workload.ID, int) bool { return true }); err != nil {
+				t.Fatal(err)
+			}
+			if s.record.Until.After(end) || k.Left() > 20*time.Second {
+				t.Errorf("it lasts until %s and for %s, want until %s", s.record.Until, k.Left(), end)
+			}
+		})
 	}
 }
 

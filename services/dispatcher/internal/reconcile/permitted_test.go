@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -91,29 +92,31 @@ func TestAStoppedAttemptIsNotDeletedByAUser(t *testing.T) {
 func TestAStoppedObjectIsReported(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
-		p := play(t)
-		permission := &permission{valid: true}
-		p.SetPermission(permission)
-		command := rayCommand(1)
-		command.Permitted = true
-		p.Command(&command)
-		if err := p.see(t, 2); err != nil {
-			t.Fatal(err)
-		}
-		delete(p.cluster.objects, "r")
-		permission.valid, permission.stopped = false, stopped
-		if err := p.see(t, 2); err != nil {
-			t.Fatal(err)
-		}
-		if p.status.Gone {
-			t.Error("it is reported as gone while the cluster has no permission")
-		}
-		permission.valid = true
-		if err := p.see(t, 2); err != nil {
-			t.Fatal(err)
-		}
-		if want := (event.GangStatus{Gone: true, Stopped: stopped}); p.status.Gone != want.Gone || p.status.Stopped != want.Stopped {
-			t.Errorf("the status is %+v, want gone, and stopped %t", p.status, stopped)
-		}
+		t.Run(fmt.Sprintf("stopped %t", stopped), func(t *testing.T) {
+			p := play(t)
+			permission := &permission{valid: true}
+			p.SetPermission(permission)
+			command := rayCommand(1)
+			command.Permitted = true
+			p.Command(&command)
+			if err := p.see(t, 2); err != nil {
+				t.Fatal(err)
+			}
+			delete(p.cluster.objects, "r")
+			permission.valid, permission.stopped = false, stopped
+			if err := p.see(t, 2); err != nil {
+				t.Fatal(err)
+			}
+			if p.status.Gone {
+				t.Error("it is reported as gone while the cluster has no permission")
+			}
+			permission.valid = true
+			if err := p.see(t, 2); err != nil {
+				t.Fatal(err)
+			}
+			if want := (event.GangStatus{Gone: true, Stopped: stopped}); p.status.Gone != want.Gone || p.status.Stopped != want.Stopped {
+				t.Errorf("the status is %+v, want gone, and stopped %t", p.status, stopped)
+			}
+		})
 	}
 }

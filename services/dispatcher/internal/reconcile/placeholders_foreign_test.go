@@ -101,31 +101,33 @@ func TestPodsOfAnotherNamespaceAreNotTheGangs(t *testing.T) {
 func TestAGangThatRunsBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{event.Present, event.Absent, event.Forgotten, ""} {
-		p := play(t)
-		command := showCommand("w", 1)
-		truth := func(_ context.Context, id workload.ID) (*workload.Record, error) {
-			if id != "w" {
-				return nil, nil
+		t.Run("command "+state, func(t *testing.T) {
+			p := play(t)
+			command := showCommand("w", 1)
+			truth := func(_ context.Context, id workload.ID) (*workload.Record, error) {
+				if id != "w" {
+					return nil, nil
+				}
+				return &workload.Record{Workload: workload.Workload{Namespace: "n"}, Phase: workload.Running, Provisioning: &workload.Provisioning{
+					Open: true, Name: command.Provision.Name, Class: workload.PlaceholderClass,
+				}}, nil
 			}
-			return &workload.Record{Workload: workload.Workload{Namespace: "n"}, Phase: workload.Running, Provisioning: &workload.Provisioning{
-				Open: true, Name: command.Provision.Name, Class: workload.PlaceholderClass,
-			}}, nil
-		}
-		p.cluster.label("n", "left", "w", command.Provision.Name, kubernetes.PlaceholderScheduler)
-		if command.State = state; state != "" {
-			p.Command(command)
-		}
-		p.Sweep(t.Context(), truth)
-		if p.cluster.hasPod("n", "left") {
-			t.Errorf("command %q: the sweep leaves the pod", state)
-		}
-		p.cluster.label("n", "left", "w", command.Provision.Name, kubernetes.PlaceholderScheduler)
-		p.SetTruth(truth)
-		p.Command(showCommand("next", 2))
-		p.lookAt(t, "next")
-		if got := p.shown(); len(got) != 3 || p.cluster.hasPod("n", "left") {
-			t.Errorf("command %q: %v are shown, %v was deleted", state, got, p.cluster.deleted)
-		}
+			p.cluster.label("n", "left", "w", command.Provision.Name, kubernetes.PlaceholderScheduler)
+			if command.State = state; state != "" {
+				p.Command(command)
+			}
+			p.Sweep(t.Context(), truth)
+			if p.cluster.hasPod("n", "left") {
+				t.Errorf("command %q: the sweep leaves the pod", state)
+			}
+			p.cluster.label("n", "left", "w", command.Provision.Name, kubernetes.PlaceholderScheduler)
+			p.SetTruth(truth)
+			p.Command(showCommand("next", 2))
+			p.lookAt(t, "next")
+			if got := p.shown(); len(got) != 3 || p.cluster.hasPod("n", "left") {
+				t.Errorf("command %q: %v are shown, %v was deleted", state, got, p.cluster.deleted)
+			}
+		})
 	}
 }
 

@@ -189,7 +189,7 @@ func TestRepeat(t *testing.T) {
 func TestAnotherLeaderAsks(t *testing.T) {
 	t.Parallel()
 	p := play(t)
-	for i, c := range []struct {
+	for i, step := range []struct {
 		question event.ReportWanted
 		another  bool
 	}{
@@ -198,8 +198,8 @@ func TestAnotherLeaderAsks(t *testing.T) {
 		{event.ReportWanted{Epoch: 4, Node: "n"}, false},
 		{event.ReportWanted{Epoch: 4}, true},
 	} {
-		if got := p.Ask(&c.question); got != c.another {
-			t.Errorf("question %d: another leader is %v, want %v", i+1, got, c.another)
+		if got := p.Ask(&step.question); got != step.another {
+			t.Errorf("question %d: another leader is %v, want %v", i+1, got, step.another)
 		}
 	}
 }

@@ -39,13 +39,15 @@ func TestAClusterJoinsAndLeaves(t *testing.T) {
 		{http.MethodDelete, "/v1/clusters/west", http.StatusNotFound, nil},
 		{http.MethodDelete, "/v1/clusters/busy", http.StatusConflict, nil},
 	} {
-		w := newWorld(t, DefaultLimits())
-		answer, body := w.ask(t, "olga", test.method, test.path, "")
-		if answer.StatusCode != test.status {
-			t.Errorf("%s %s: %d %s, want %d", test.method, test.path, answer.StatusCode, body, test.status)
-		}
-		if diff := cmp.Diff(test.want, w.holds); diff != "" {
-			t.Errorf("%s %s asks for:\n%s", test.method, test.path, diff)
-		}
+		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			w := newWorld(t, DefaultLimits())
+			answer, body := w.ask(t, "olga", test.method, test.path, "")
+			if answer.StatusCode != test.status {
+				t.Errorf("status %d %s, want %d", answer.StatusCode, body, test.status)
+			}
+			if diff := cmp.Diff(test.want, w.holds); diff != "" {
+				t.Errorf("it asks for (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -12,9 +12,11 @@ func TestManifestOverHTTP(t *testing.T) {
 	w := newWorld(t, DefaultLimits())
 	path := "/v1/workloads/" + string(own) + "/manifest"
 	for caller, want := range map[string]int{"olga": http.StatusOK, "alice": http.StatusOK, "bob": http.StatusNotFound} {
-		answer, body := w.ask(t, caller, http.MethodGet, path, "")
-		if answer.StatusCode != want || (want == http.StatusOK) != strings.Contains(body, `"RayJob"`) {
-			t.Errorf("%s: %d, want %d: %s", caller, answer.StatusCode, want, body)
-		}
+		t.Run(caller, func(t *testing.T) {
+			answer, body := w.ask(t, caller, http.MethodGet, path, "")
+			if answer.StatusCode != want || (want == http.StatusOK) != strings.Contains(body, `"RayJob"`) {
+				t.Errorf("%d, want %d: %s", answer.StatusCode, want, body)
+			}
+		})
 	}
 }

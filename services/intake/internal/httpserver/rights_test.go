@@ -185,9 +185,11 @@ func TestReasonsOfDeadLettersQuoteNothing(t *testing.T) {
 		`the end is cut off: "letmein`:              `the end is cut off: "...`,
 		`the end is cut off: "letmein\`:             `the end is cut off: "...`,
 	} {
-		if got := withoutQuotes(text); got != want {
-			t.Errorf("%s became %s, want %s", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := withoutQuotes(text); got != want {
+				t.Errorf("%s became %s, want %s", text, got, want)
+			}
+		})
 	}
 }
 
@@ -217,9 +219,11 @@ func TestTheEventsOfOthersAreNotRead(t *testing.T) {
 		"of many queues":  {many, "http/alice", []string{"muster.events.*.*"}},
 		"of none of many": {many, "http/bob", nil},
 	} {
-		if diff := cmp.Diff(c.want, s.visibleSubjects(c.queues, c.caller)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, s.visibleSubjects(c.queues, c.caller)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 	w := newWorld(t, DefaultLimits()) // without NATS: nothing is asked of it
 	for _, path := range []string{"/v1/events", "/v1/events?since=2026-01-01T00:00:00Z&follow=false"} {

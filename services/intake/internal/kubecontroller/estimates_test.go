@@ -34,9 +34,11 @@ func TestObjectsShowWhenTheyStart(t *testing.T) {
 		"started": {record: &workload.Record{Phase: workload.Admitted}, starts: k.starts},
 		"gone":    {starts: k.starts},
 	} {
-		if got := k.startsText(want, now); got != "" {
-			t.Errorf("%s: it says %q, want nothing", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := k.startsText(want, now); got != "" {
+				t.Errorf("it says %q, want nothing", got)
+			}
+		})
 	}
 }
 

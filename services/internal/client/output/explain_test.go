@@ -89,14 +89,16 @@ func TestExplainNamesBothQueues(t *testing.T) {
 		"research-cq": "Queue:     research-cq\n",
 		"":            "Queue:     research-cq\n",
 	} {
-		e := output.Explanation{Explanation: workload.Explanation{Workload: "id", Queue: "research-cq"}, Name: "train", Phase: workload.Queued, LocalQueue: local}
-		var text strings.Builder
-		if err := output.Explain(&text, e); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("of the queue %q it says\n%s\nwant %q in it", local, text.String(), want)
-		}
+		t.Run(local, func(t *testing.T) {
+			e := output.Explanation{Explanation: workload.Explanation{Workload: "id", Queue: "research-cq"}, Name: "train", Phase: workload.Queued, LocalQueue: local}
+			var text strings.Builder
+			if err := output.Explain(&text, e); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("of the queue %q it says\n%s\nwant %q in it", local, text.String(), want)
+			}
+		})
 	}
 }
 

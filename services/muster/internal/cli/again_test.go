@@ -125,10 +125,12 @@ func TestEventsSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	for since, want := range map[string]int{"1h": 2, "1d": 2, last.Stored.Format(time.RFC3339Nano): 1, "0s": 0} {
-		got := run(t, "", "events", "--since", since, "--nats-url", b.Conn().ConnectedUrl())
-		if got.code != exit.OK || strings.Count(got.out, "\n") != want || want > 0 && !strings.Contains(got.out, "succeeded") {
-			t.Errorf("since %s: %+v, want %d events, the last ones", since, got, want)
-		}
+		t.Run(since, func(t *testing.T) {
+			got := run(t, "", "events", "--since", since, "--nats-url", b.Conn().ConnectedUrl())
+			if got.code != exit.OK || strings.Count(got.out, "\n") != want || want > 0 && !strings.Contains(got.out, "succeeded") {
+				t.Errorf("since %s: %+v, want %d events, the last ones", since, got, want)
+			}
+		})
 	}
 }
 

@@ -19,8 +19,10 @@ func TestResumeReportsWhatHoldsTheQueue(t *testing.T) {
 		"without a reason": {nil, nil, "is not held"},
 		"queue is held":    {nil, &workload.Reason{Kind: workload.ReasonHeld, Message: `queue "q" is on hold`}, `is not held by itself; queue "q" is on hold`},
 	} {
-		if got := (&requestOptions{}).resume().made(&workload.Record{Hold: c.hold, Reason: c.why}); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := (&requestOptions{}).resume().made(&workload.Record{Hold: c.hold, Reason: c.why}); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -54,18 +55,20 @@ func TestTheFirstDecisionHasAPosition(t *testing.T) {
 		2: "rayjob/a queued\nrayjob/a queued, position 2: Fit: 2 lack\nrayjob/a queued: Fit: 1 lacks\nrayjob/a running\n",
 		0: "rayjob/a queued\nrayjob/a queued: Fit: 2 lack\nrayjob/a queued: Fit: 1 lacks\nrayjob/a running\n",
 	} {
-		var out strings.Builder
-		asked := 0
-		w := &waiting{out: &out, label: "rayjob/a", goal: follow.Running, timeout: time.Minute, position: func(context.Context) int32 {
-			asked++
-			return position
-		}}
-		steps := stepsOf{{Record: workload.Record{Phase: workload.Queued}}, waits("2 lack"), waits("1 lacks"), {Record: workload.Record{Phase: workload.Running}}}
-		if err := w.until(t.Context(), &steps); err != nil {
-			t.Fatal(err)
-		}
-		if out.String() != want || asked != 1 {
-			t.Errorf("position %d: it asks %d times and prints\n%swant\n%s", position, asked, out.String(), want)
-		}
+		t.Run(fmt.Sprintf("position %d", position), func(t *testing.T) {
+			var out strings.Builder
+			asked := 0
+			w := &waiting{out: &out, label: "rayjob/a", goal: follow.Running, timeout: time.Minute, position: func(context.Context) int32 {
+				asked++
+				return position
+			}}
+			steps := stepsOf{{Record: workload.Record{Phase: workload.Queued}}, waits("2 lack"), waits("1 lacks"), {Record: workload.Record{Phase: workload.Running}}}
+			if err := w.until(t.Context(), &steps); err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != want || asked != 1 {
+				t.Errorf("position %d: it asks %d times and prints\n%swant\n%s", position, asked, out.String(), want)
+			}
+		})
 	}
 }

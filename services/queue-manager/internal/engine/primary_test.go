@@ -19,7 +19,7 @@ func TestARecoveryThatDidNotEndIsRepeated(t *testing.T) {
 	}
 	o := Options{Bus: b, Logger: zap.NewNop()}
 	first, second := store.Lineage{System: "1", Timeline: 1}, store.Lineage{System: "1", Timeline: 2}
-	for _, term := range []struct {
+	for _, step := range []struct {
 		name        string
 		on          store.Lineage
 		unrecovered bool
@@ -35,13 +35,13 @@ func TestARecoveryThatDidNotEndIsRepeated(t *testing.T) {
 		{"at last", second, false, "recovers"},
 		{"without a timeline", store.Lineage{}, false, "recovers"},
 	} {
-		unrecovered, err := notePrimary(t.Context(), o, term.on)
-		if err != nil || unrecovered != term.unrecovered {
-			t.Errorf("%s: unrecovered %t, %v; want %t", term.name, unrecovered, err, term.unrecovered)
+		unrecovered, err := notePrimary(t.Context(), o, step.on)
+		if err != nil || unrecovered != step.unrecovered {
+			t.Errorf("%s: unrecovered %t, %v; want %t", step.name, unrecovered, err, step.unrecovered)
 		}
-		switch term.ends {
+		switch step.ends {
 		case "recovers":
-			err = noteRecovered(t.Context(), o, term.on)
+			err = noteRecovered(t.Context(), o, step.on)
 		case "misses":
 			l := &leader{Options: o, memory: &Memory{}}
 			l.noteMissingCommit(t.Context(), store.ErrCommitMissing)

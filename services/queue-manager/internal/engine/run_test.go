@@ -51,7 +51,7 @@ func TestTermsComeSlowerWhileTheDatabaseRefuses(t *testing.T) {
 func TestTermsThatBeginAndFailComeSlower(t *testing.T) {
 	t.Parallel()
 	memory, epoch := NewMemory(), int64(0)
-	for i, c := range []struct {
+	for i, step := range []struct {
 		begins bool
 		lasted time.Duration
 		want   time.Duration
@@ -60,12 +60,12 @@ func TestTermsThatBeginAndFailComeSlower(t *testing.T) {
 		{true, 0, 4 * retryTermAfter}, {true, 0, longestTermPause}, {true, 0, longestTermPause},
 		{true, time.Hour, retryTermAfter}, {true, 0, retryTermAfter},
 	} {
-		if c.begins {
+		if step.begins {
 			memory.StartTerm(epoch, epoch+1)
 			epoch++
 		}
-		if _, pause := memory.after(ErrNewDatabase, c.lasted); pause != c.want {
-			t.Errorf("failure %d: after %s, want %s", i+1, pause, c.want)
+		if _, pause := memory.after(ErrNewDatabase, step.lasted); pause != step.want {
+			t.Errorf("failure %d: after %s, want %s", i+1, pause, step.want)
 		}
 	}
 }

@@ -140,14 +140,16 @@ func TestMigrationsKeepLabels(t *testing.T) {
 	}
 	defer s.Close()
 	for selector, want := range map[string]string{"team=b,n=2500": "w2500", "team=b,n in (2)": "w2", "!team": "w1"} {
-		labels, err := query.ParseSelector(selector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := s.Workloads(t.Context(), query.WorkloadsRequest{Labels: labels})
-		if err != nil || len(answer.Workloads) != 1 || answer.Workloads[0].Name != want {
-			t.Errorf("%s selects %+v, %v; want %s", selector, answer.Workloads, err, want)
-		}
+		t.Run(selector, func(t *testing.T) {
+			labels, err := query.ParseSelector(selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := s.Workloads(t.Context(), query.WorkloadsRequest{Labels: labels})
+			if err != nil || len(answer.Workloads) != 1 || answer.Workloads[0].Name != want {
+				t.Errorf("%s selects %+v, %v; want %s", selector, answer.Workloads, err, want)
+			}
+		})
 	}
 }
 
