@@ -1,8 +1,6 @@
 package appwrapper
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -107,15 +105,4 @@ func (r *reader) declaredSets(it *item) []workload.PodSet {
 // declaredSet is room that is reserved without waiting for pods.
 func declaredSet(name string, count int, each resource.List) workload.PodSet {
 	return workload.PodSet{Name: name, Role: RoleDeclared, Count: count, Later: count, Template: workload.Template{Requests: each}}
-}
-
-// encode writes JSON with sorted keys, characters as they are.
-func encode(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }

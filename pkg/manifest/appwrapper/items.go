@@ -7,6 +7,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -56,7 +57,7 @@ func (r *reader) add(it item) error {
 		return err
 	}
 	wrapped.MakesPods = len(sets) > 0
-	if wrapped.Object, err = encode(it.object); err != nil {
+	if wrapped.Object, err = unescaped.JSON(it.object); err != nil {
 		return refuse(it.where, err.Error(), "write it as JSON or YAML")
 	}
 	r.Bundle.Items = append(r.Bundle.Items, wrapped)
@@ -115,7 +116,7 @@ func (r *reader) identifyItem(it *item) error {
 
 // rayPods has package ray read the object and predict its pods.
 func (r *reader) rayPods(it *item, wrapped *bundle.Item) ([]workload.PodSet, error) {
-	encoded, err := encode(it.object)
+	encoded, err := unescaped.JSON(it.object)
 	if err != nil {
 		return nil, refuse(it.where, err.Error(), "write it as JSON or YAML")
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -104,7 +105,7 @@ func (i Item) Identity() (Identity, error) {
 // Encode returns the bundle as a manifest.
 func (b Bundle) Encode() (json.RawMessage, error) {
 	b.APIVersion, b.Kind = APIVersion, Kind
-	return encode(b)
+	return unescaped.JSON(b)
 }
 
 // ErrNoBundle is wrapped by Decode for a manifest that is none.

@@ -10,6 +10,7 @@ import (
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -28,7 +29,7 @@ func (b Bundle) Stamp(item Item, in ray.StampInput) (json.RawMessage, error) {
 	child(tree, "metadata")["ownerReferences"] = []any{map[string]any{
 		"apiVersion": b.Owner.APIVersion, "kind": b.Owner.Kind, "name": b.Owner.Name, "uid": b.Owner.UID,
 	}}
-	return encode(tree)
+	return unescaped.JSON(tree)
 }
 
 func (i Item) stamp(in ray.StampInput) (json.RawMessage, error) {
@@ -60,7 +61,7 @@ func (i Item) stamp(in ray.StampInput) (json.RawMessage, error) {
 			return nil, fmt.Errorf("stamp %s of workload %s: %w", id, in.Workload, err)
 		}
 	}
-	return encode(tree)
+	return unescaped.JSON(tree)
 }
 
 // IsRay reports whether package ray knows the object's pods.
@@ -134,7 +135,7 @@ func (i Item) stampRay(id Identity, in ray.StampInput) (json.RawMessage, error) 
 		return nil, err
 	}
 	prefixPodSets(tree, i.PodSetPrefix)
-	return encode(tree)
+	return unescaped.JSON(tree)
 }
 
 // prefixPodSets renames the pod sets that the labels of templates tell.
@@ -206,16 +207,4 @@ func parse(data []byte) (map[string]any, error) {
 		return nil, err
 	}
 	return tree, nil
-}
-
-// encode leaves <, > and & as they are: escaped, a manifest would outgrow the
-// size that was checked.
-func encode(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }

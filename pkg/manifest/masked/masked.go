@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"muster.dev/muster/pkg/manifest/unescaped"
 )
 
 // Mask is what is shown instead of a secret.
@@ -35,13 +37,10 @@ func JSON(manifest []byte) (shown []byte, hidden int, err error) {
 		return nil, 0, fmt.Errorf("read a manifest of %d bytes: %w", len(manifest), err)
 	}
 	m := masker{}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(m.value(document, 0)); err != nil {
+	if shown, err = unescaped.JSON(m.value(document, 0)); err != nil {
 		return nil, 0, fmt.Errorf("write a masked manifest: %w", err)
 	}
-	return bytes.TrimSpace(out.Bytes()), m.hidden, nil
+	return shown, m.hidden, nil
 }
 
 type masker struct{ hidden int }

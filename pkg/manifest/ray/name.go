@@ -3,6 +3,7 @@ package ray
 import (
 	"crypto/sha256"
 
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -43,7 +44,7 @@ func Named(o Object, id workload.ID) (Object, error) {
 	name := Name(o, id)
 	metadata["name"] = name
 	delete(metadata, "generateName")
-	if o.Manifest, err = encode(tree); err != nil {
+	if o.Manifest, err = unescaped.JSON(tree); err != nil {
 		return Object{}, err
 	}
 	o.Name, o.GenerateName = name, ""

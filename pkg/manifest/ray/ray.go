@@ -1,11 +1,11 @@
 package ray
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -103,7 +103,7 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 		return Prediction{}, err
 	}
 	delete(tree, "status") // of another life of the object
-	if object.Manifest, err = encode(tree); err != nil {
+	if object.Manifest, err = unescaped.JSON(tree); err != nil {
 		return Prediction{}, refuse("manifest", err.Error(), "write it as JSON or YAML")
 	}
 	if err := checkBytes(len(object.Manifest), " as JSON"); err != nil {
@@ -171,15 +171,4 @@ func (r *reading) pods(kind string) (created, admitted []workload.PodSet, err er
 		r.verdict.note(err)
 	}
 	return created, admitted, nil
-}
-
-// encode writes JSON with sorted keys, characters as they are.
-func encode(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }

@@ -10,6 +10,7 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -62,7 +63,7 @@ func Stamp(manifest json.RawMessage, kind string, s StampInput) (json.RawMessage
 	if err := s.spec(tree, kind); err != nil {
 		return nil, fmt.Errorf("stamp %s of workload %s: %w", kind, s.Workload, err)
 	}
-	return encode(tree)
+	return unescaped.JSON(tree)
 }
 
 func (s StampInput) spec(tree map[string]any, kind string) error {

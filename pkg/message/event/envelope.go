@@ -1,8 +1,3 @@
-// Package event holds the messages that Muster's parts exchange: the CloudEvents
-// envelope, one Go type per event, and the registry that turns a type string
-// into its Go type.
-//
-// It is not for transport (package bus) and not for meaning (package workload).
 package event
 
 import (
@@ -14,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"muster.dev/muster/pkg/manifest/unescaped"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -62,7 +58,7 @@ type Payload interface {
 // New wraps payload. The id must be unique per source; use a deterministic one
 // where the event may be produced twice, NewID otherwise.
 func New(id, source string, at time.Time, payload Payload) (Envelope, error) {
-	data, err := encode(payload)
+	data, err := unescaped.JSON(payload)
 	if err != nil {
 		return Envelope{}, fmt.Errorf("encode %s event %q: %w", payload.EventType(), id, err)
 	}
@@ -76,7 +72,7 @@ func New(id, source string, at time.Time, payload Payload) (Envelope, error) {
 // Marshal is New and Encode in one, for those who write many: the data is written
 // into the envelope, and not checked and copied once more.
 func Marshal(id, source string, at time.Time, traceparent string, payload Payload) ([]byte, error) {
-	encoded, err := encode(struct {
+	encoded, err := unescaped.JSON(struct {
 		Envelope
 		Data Payload `json:"data"` // in the place of the envelope's: the last
 	}{
@@ -141,7 +137,7 @@ func SubmissionID(user, source, id string) workload.ID {
 
 // Encode returns the envelope as JSON.
 func (e Envelope) Encode() ([]byte, error) {
-	encoded, err := encode(e)
+	encoded, err := unescaped.JSON(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %q: %w", e.ID, err)
 	}
@@ -155,18 +151,6 @@ func TraceparentOf(encoded []byte) string {
 	_, rest, _ := bytes.Cut(head, []byte(`,"traceparent":"`))
 	value, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(value)
-}
-
-// encode leaves <, > and & as they are: escaped, a manifest full of them would
-// be six times as large as the submission whose size was checked.
-func encode(value any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }
 
 // Parse reads an envelope and checks the attributes that CloudEvents requires.
