@@ -1,20 +1,3 @@
-// Package bus is Muster's use of NATS JetStream: the streams and their subjects, publishing
-// events, and the two ways of reading them.
-//
-//	Publish, Values --> stream, by subject --> Work    each message once: Ack, Retry, Reject
-//	                                       --> Follow  the last value of each subject, then
-//	                                                   every change
-//
-// Work is for messages that must be processed once, such as submissions. It has a durable
-// consumer for each subject (a lane), and the lanes take turns. Follow is for values that
-// are true until the next one, such as the state of a node. It acknowledges nothing, and
-// reads everything again after a lost connection, so its reader must accept the same value
-// twice. Values finds which values a stream has lost. Messages that cannot be processed
-// become dead letters.
-//
-// The package does not know what the events mean (package event has their types, package
-// workload their meaning). No other package of Muster imports nats.go, except for the
-// request-reply queries of package query, which use Conn.
 package bus
 
 import (

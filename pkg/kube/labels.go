@@ -1,8 +1,3 @@
-// Package kube turns Kubernetes objects into Muster's values: pods into requests and
-// constraints, nodes into capacity. It also has the labels of the objects that Muster
-// creates.
-//
-// It is pure. It is not for talking to an API server, nor for Ray's kinds (package ray).
 package kube
 
 import "muster.dev/muster/pkg/spec/capacity"

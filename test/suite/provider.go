@@ -1,10 +1,3 @@
-// Package suite holds the tests of what an installation promises when its parts
-// fail, for any way of running the parts: containers (test/containers) or
-// processes of this machine (suite/local).
-//
-// A Provider starts parts and breaks them; the suite loads them with gangs,
-// breaks one part after another, and proves at the end, from Postgres, the
-// streams and the cluster, that nothing was lost, doubled, leaked or left half.
 package suite
 
 import (

@@ -1,9 +1,3 @@
-// Package appwrapper reads AppWrappers, MCAD's v1beta1 (also under its old group
-// mcad.ibm.com) and v1beta2, into workloads of several objects, and words the
-// life of a workload as their users know it.
-//
-// It is not for the stored form of such workloads (package bundle) nor for
-// talking to an API server. The package is pure.
 package appwrapper
 
 import (

@@ -1,8 +1,3 @@
-// Package query is how people and tools ask queue-manager what it knows, and
-// change the configuration of queues, over NATS request-reply: the requests, the
-// answers, and a client.
-//
-// It is not for work, which is submitted and cancelled by events (package event).
 package query
 
 import (

@@ -1,7 +1,3 @@
-// Package kubernetes is the dispatcher's access to one API server: the Ray objects and pods
-// that carry Muster's labels, watched and uncached, and the writes of the dispatcher.
-//
-// It does not decide what is written (package reconcile does).
 package kubernetes
 
 import (

@@ -1,16 +1,3 @@
-// Package httpserver is intake's HTTP API, for clients without NATS. They submit, list,
-// describe, explain, cancel and follow workloads, in the types of the messages.
-//
-//	request --> caller, by certificate or token --> submit: read as from NATS, published
-//	                                            --> list, describe, explain: queue-manager
-//	                                            --> follow: events of the workload
-//
-// A client certificate or a bearer token identifies the caller; nothing else in a request
-// does. A caller may see and cancel what it may submit: the queues of queue-manager define
-// that, and queue-manager checks it again. Operators see and change everything.
-//
-// The package has no state and is not for decisions. Package submission reads submissions,
-// and queue-manager answers the rest.
 package httpserver
 
 import (

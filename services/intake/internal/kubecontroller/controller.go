@@ -1,23 +1,3 @@
-// Package kubecontroller is intake's Kubernetes controller: it submits the AppWrappers and
-// the labelled Ray objects of a cluster as workloads, and writes their state back on the
-// objects.
-//
-//	watch of the cluster --+
-//	events of the bus -----+--> queue of keys --> reconcile --> finalizer
-//	reconnection, retry ---+    (fairqueue.go)    one object --> submission, cancellation
-//	                                                         --> queue of keys --> mark
-//	                                                             (marks.go)        --> status, annotations, event
-//
-// It is level-triggered and has no lasting state. The next step is a function of the object,
-// of queue-manager's record of the workload, and of its observed pods. The workload's id
-// derives from the object's UID. So the process may die at any point, and several may run:
-//
-//   - before it has set the finalizer it submits nothing;
-//   - with the finalizer, a deleted object waits for the teardown of its workload;
-//   - repeating a submission submits the same workload.
-//
-// It is not for reading AppWrappers (package appwrapper), nor for creating the wrapped
-// objects (the dispatcher).
 package kubecontroller
 
 import (

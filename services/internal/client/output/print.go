@@ -1,5 +1,3 @@
-// Package output shows answers to people and programs: tables, descriptions, JSON and YAML.
-// It is pure; the time of printing is a value. It is not for asking for the answers.
 package output
 
 import (

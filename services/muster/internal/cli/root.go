@@ -1,8 +1,3 @@
-// Package cli is the command line of the client: one file per command. It reads
-// flags, asks or tells Muster over NATS, and prints.
-//
-// It is not for running services (muster-dev does) nor for judging manifests, which
-// Muster does where all interfaces have the same rules.
 package cli
 
 import (

@@ -1,13 +1,3 @@
-// Package store is the ledger in Postgres: reading the state that a leader starts from, and
-// writing the changes of one batch in one transaction.
-//
-//	standby: Load, Next --> Lead: lock, new epoch --> Prepare: one transaction, which compares
-//	                                                   the epoch and has rows, reservations,
-//	                                                   history, outbox, decision log
-//
-// It does not decide. The database itself refuses what must never be (over-commit, half a
-// gang, two live workloads of one name, a write of a replaced leader); the migrations
-// describe how.
 package store
 
 import (
