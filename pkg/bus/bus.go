@@ -41,7 +41,7 @@ type Options struct {
 	// for none.
 	CredentialsFile string
 	TLS             TLS
-	// Replicas is on how many servers a stream is kept, at most MaxReplicas; 0
+	// Replicas is on how many servers a stream is kept, at most maxReplicas; 0
 	// leaves it as it is, and makes new ones with 1.
 	Replicas int
 	// ConnectTimeout bounds the first connection; zero means 10 s.

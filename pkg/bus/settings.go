@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// MaxReplicas is the largest number of servers that keep a stream.
-const MaxReplicas = 5
+// maxReplicas is the largest number of servers that keep a stream.
+const maxReplicas = 5
 
 // Settings are how a service reaches NATS, the same for all services.
 type Settings struct {
@@ -38,8 +38,8 @@ func (s Settings) Validate() error {
 		faults = append(faults, errors.New("nats-url: is missing"))
 	}
 	faults = append(faults, s.TLS.Validate())
-	if s.Replicas < 0 || s.Replicas > MaxReplicas {
-		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", s.Replicas, MaxReplicas))
+	if s.Replicas < 0 || s.Replicas > maxReplicas {
+		faults = append(faults, fmt.Errorf("nats-replicas: %d: want 0 to %d", s.Replicas, maxReplicas))
 	}
 	return errors.Join(faults...)
 }

@@ -118,9 +118,9 @@ func (b *Bus) Storage() error {
 	return b.storage.failure(time.Now())
 }
 
-// StoreNeeded is what max_file_store has to be at least: what the streams reserve
+// storeNeeded is what max_file_store has to be at least: what the streams reserve
 // that are bounded, and as much again for those that are not.
-func StoreNeeded() int64 {
+func storeNeeded() int64 {
 	reserved := int64(0)
 	for _, config := range streams() {
 		reserved += max(0, config.MaxBytes)

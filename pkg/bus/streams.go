@@ -70,7 +70,7 @@ func explained(err error) error {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == storageResources {
 		return fmt.Errorf("NATS' max_file_store is smaller than what Muster's streams may take: set it to %d GiB or more, on a disk that has as much, and restart NATS: %w",
-			(StoreNeeded()+1<<30-1)>>30, err)
+			(storeNeeded()+1<<30-1)>>30, err)
 	}
 	return err
 }

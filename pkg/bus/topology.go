@@ -57,11 +57,11 @@ const (
 	checkedBytes   = 128 << 20
 	checkedMost    = 256
 	checkedMessage = 64 << 10
-	// DeadKept is how long a dead letter is kept.
-	DeadKept = 30 * 24 * time.Hour
-	// WorkKept is how long a submission or cancellation is kept after it was taken, at
+	// deadKept is how long a dead letter is kept.
+	deadKept = 30 * 24 * time.Hour
+	// workKept is how long a submission or cancellation is kept after it was taken, at
 	// most keptBytes of them: a database restored to a state that much older loses none.
-	WorkKept  = 24 * time.Hour
+	workKept  = 24 * time.Hour
 	keptBytes = 512 << 20
 )
 
@@ -103,14 +103,14 @@ func streams() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
 		// First: it is the source of the next.
 		{
-			Name: DeadStream, Subjects: []string{event.DeadFilter}, MaxAge: DeadKept,
+			Name: DeadStream, Subjects: []string{event.DeadFilter}, MaxAge: deadKept,
 			Storage: jetstream.FileStorage, Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: deadBytes,
 			MaxMsgsPerSubject: deadMost,
 		},
 		undeduplicated(queue(SubmitStream, "muster.submit.*", "muster.submit.*.*")),
 		republished(queue(WorkloadStream, event.WorkloadSubject("*")), event.WorkloadSubject("*"), event.KeptSubject("{{wildcard(1)}}")),
 		{
-			Name: KeptStream, Subjects: []string{event.KeptSubject("*")}, MaxAge: WorkKept, Storage: jetstream.FileStorage,
+			Name: KeptStream, Subjects: []string{event.KeptSubject("*")}, MaxAge: workKept, Storage: jetstream.FileStorage,
 			Duplicates: dedupeWindow, Discard: jetstream.DiscardOld, MaxBytes: keptBytes,
 		},
 		{

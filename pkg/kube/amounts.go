@@ -70,9 +70,9 @@ const (
 	mostBits   = 256
 )
 
-// Sound returns an error if a quantity of the pod is extreme. It must precede summing
+// sound returns an error if a quantity of the pod is extreme. It must precede summing
 // the requests of a pod of the API server.
-func Sound(spec *corev1.PodSpec) error {
+func sound(spec *corev1.PodSpec) error {
 	lists := []corev1.ResourceList{spec.Overhead}
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {

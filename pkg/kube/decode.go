@@ -43,15 +43,15 @@ func DecodeStrictly(where string, tree, into any) (unknown []error, err error) {
 
 // checked returns the tree as JSON after checking each quantity of the type.
 func checked(where string, tree, into any) ([]byte, error) {
-	if err := CheckQuantities(where, tree, into); err != nil {
+	if err := checkQuantities(where, tree, into); err != nil {
 		return nil, err
 	}
 	return json.Marshal(tree)
 }
 
-// CheckQuantities returns a QuantityError for the first value of a JSON tree that would
+// checkQuantities returns a QuantityError for the first value of a JSON tree that would
 // decode into a quantity of the type of as and is invalid. Its path begins with where.
-func CheckQuantities(where string, tree, as any) error {
+func checkQuantities(where string, tree, as any) error {
 	var steps []string
 	if where != "" {
 		steps = append(steps, where)
@@ -89,7 +89,7 @@ func (w *quantityWalk) value(t reflect.Type, tree any) error {
 		t = t.Elem()
 	}
 	if t == quantityType {
-		return CheckQuantity(w.path(), resource.Memory, tree)
+		return checkQuantity(w.path(), resource.Memory, tree)
 	}
 	if !hasQuantity(t) {
 		return nil
@@ -108,7 +108,7 @@ func (w *quantityWalk) value(t reflect.Type, tree any) error {
 		object, _ := tree.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(object)) {
 			if t.Elem() == quantityType {
-				if err := CheckQuantity(w.path()+"."+fault.Clip(key), resource.Name(key), object[key]); err != nil {
+				if err := checkQuantity(w.path()+"."+fault.Clip(key), resource.Name(key), object[key]); err != nil {
 					return err
 				}
 			} else if err := w.within(fault.Clip(key), t.Elem(), object[key]); err != nil {

@@ -13,7 +13,7 @@ import (
 // containers or the peak of its init containers, and the overhead, as kube-scheduler
 // counts them.
 func Requests(pod *corev1.Pod) (resource.List, error) {
-	if err := Sound(&pod.Spec); err != nil {
+	if err := sound(&pod.Spec); err != nil {
 		return nil, err
 	}
 	effective := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
@@ -34,7 +34,7 @@ func Requests(pod *corev1.Pod) (resource.List, error) {
 // submitted: a limit without a request counts as the request, as the API server's
 // default. What the namespace's defaults may add is in Unset.
 func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
-	if err := Sound(spec); err != nil {
+	if err := sound(spec); err != nil {
 		return workload.Template{}, err
 	}
 	defaulted := spec.DeepCopy()

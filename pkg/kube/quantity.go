@@ -42,9 +42,9 @@ func MustQuantity(text string) apiresource.Quantity {
 
 const quantityRemedy = `want a Kubernetes quantity such as "500m", "4" or "16Gi"`
 
-// CheckQuantity returns a QuantityError unless the value of a JSON tree is a valid
+// checkQuantity returns a QuantityError unless the value of a JSON tree is a valid
 // quantity of the resource. Null counts as absent.
-func CheckQuantity(path string, name resource.Name, value any) error {
+func checkQuantity(path string, name resource.Name, value any) error {
 	refuse := func(what, remedy string) error { return &QuantityError{path, what, remedy} }
 	var text string
 	switch v := value.(type) {

@@ -22,9 +22,9 @@ type Health struct {
 	marks  map[string]bool
 }
 
-// NewHealth returns a Health without conditions, which is not ready: a service without
+// newHealth returns a Health without conditions, which is not ready: a service without
 // conditions has not started yet.
-func NewHealth() *Health {
+func newHealth() *Health {
 	return &Health{checks: map[string]func() error{}, marks: map[string]bool{}}
 }
 

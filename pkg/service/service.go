@@ -60,7 +60,7 @@ type Runtime struct {
 // NewRuntime returns a separate runtime for the named service. A process may have
 // several.
 func NewRuntime(logger *zap.Logger, name string) *Runtime {
-	return &Runtime{Logger: logger.Named(name), Metrics: NewMetrics(), Health: NewHealth()}
+	return &Runtime{Logger: logger.Named(name), Metrics: NewMetrics(), Health: newHealth()}
 }
 
 // NewMetrics returns a registry with the process's own metrics.

@@ -107,7 +107,7 @@ func TestProfilesAreForThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(profiles.Close)
-	health, err := ListenHealth("127.0.0.1:0", NewHealth(), NewMetrics())
+	health, err := ListenHealth("127.0.0.1:0", newHealth(), NewMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}

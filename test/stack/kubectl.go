@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// EnvKubectl is the environment variable that names the kubectl to use.
-const EnvKubectl = "MUSTER_KUBECTL"
+// envKubectl is the environment variable that names the kubectl to use.
+const envKubectl = "MUSTER_KUBECTL"
 
 // ErrNoKubectl is wrapped when kubectl is not to be found.
 var ErrNoKubectl = errors.New("kubectl is not built: run `make build`")
@@ -36,7 +36,7 @@ func (s *Stack) Kubectl(ctx context.Context, input string, arguments ...string) 
 }
 
 func (s *Stack) kubectl() (string, error) {
-	if binary := os.Getenv(EnvKubectl); binary != "" {
+	if binary := os.Getenv(envKubectl); binary != "" {
 		return binary, nil
 	}
 	cluster := os.Getenv("MUSTER_DEVCLUSTER")

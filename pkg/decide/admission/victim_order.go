@@ -20,17 +20,17 @@ const (
 	FewestGangs
 )
 
-// VictimOrders are the names of the orders.
-func VictimOrders() []string { return []string{"regret", "kueue", "fewest"} }
+// victimOrders are the names of the orders.
+func victimOrders() []string { return []string{"regret", "kueue", "fewest"} }
 
 // ParseVictimOrder returns the order of a name.
 func ParseVictimOrder(name string) (VictimOrder, error) {
-	for i, known := range VictimOrders() {
+	for i, known := range victimOrders() {
 		if name == known {
 			return VictimOrder(i), nil
 		}
 	}
-	return LeastRegret, fmt.Errorf("order %q: want one of %v", name, VictimOrders())
+	return LeastRegret, fmt.Errorf("order %q: want one of %v", name, victimOrders())
 }
 
 // OrderVictims has victims chosen in that order from now on.

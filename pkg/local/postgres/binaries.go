@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// MinVersion is the oldest major version of Postgres that Muster runs on.
-const MinVersion = 15
+// minVersion is the oldest major version of Postgres that Muster runs on.
+const minVersion = 15
 
 // ErrNotInstalled means that this machine has no usable Postgres.
 var ErrNotInstalled = errors.New("Postgres is not installed: on Debian or Ubuntu `apt-get install postgresql`, " +
@@ -42,7 +42,7 @@ func newest(ctx context.Context, dirs []string) (string, error) {
 		version, err := serverVersion(ctx, dir)
 		switch {
 		case err != nil: // no server here; the next candidate may have one
-		case version < MinVersion:
+		case version < minVersion:
 			tooOld = append(tooOld, fmt.Sprintf("version %d in %s", version, dir))
 		default:
 			found = append(found, installation{dir, version})

@@ -27,9 +27,9 @@ const (
 	V1beta2     = "v1beta2"
 )
 
-// RoleDeclared is the role of a pod set that an AppWrapper declares beyond what
+// roleDeclared is the role of a pod set that an AppWrapper declares beyond what
 // its templates say: room is reserved for it, and readiness does not count its pods.
-const RoleDeclared = "declared"
+const roleDeclared = "declared"
 
 // MaxItems bounds the wrapped objects.
 const MaxItems = 256

@@ -104,5 +104,5 @@ func (r *reader) declaredSets(it *item) []workload.PodSet {
 
 // declaredSet is room that is reserved without waiting for pods.
 func declaredSet(name string, count int, each resource.List) workload.PodSet {
-	return workload.PodSet{Name: name, Role: RoleDeclared, Count: count, Later: count, Template: workload.Template{Requests: each}}
+	return workload.PodSet{Name: name, Role: roleDeclared, Count: count, Later: count, Template: workload.Template{Requests: each}}
 }

@@ -44,7 +44,7 @@ func (r *reader) requeuing(scheduling map[string]any, minAvailable int) error {
 	const where = "spec.schedulingSpec.requeuing"
 	pods := 0
 	for _, set := range r.PodSets {
-		if set.Role != RoleDeclared {
+		if set.Role != roleDeclared {
 			pods += set.Count
 		}
 	}

@@ -94,9 +94,9 @@ func (r *reading) managedElsewhere(path string, manager *string) bool {
 
 func (c *clusterSpec) checkGroups() error {
 	groups := c.spec.WorkerGroupSpecs
-	if len(groups) > MaxGroups {
+	if len(groups) > maxGroups {
 		return refuse(c.path+".workerGroupSpecs", fmt.Sprintf("has %d groups", len(groups)),
-			fmt.Sprintf("at most %d are accepted", MaxGroups))
+			fmt.Sprintf("at most %d are accepted", maxGroups))
 	}
 	seen := map[string]int{}
 	for i := range groups {

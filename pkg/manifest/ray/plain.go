@@ -15,9 +15,9 @@ func Tree(data []byte) (map[string]any, error) {
 	return parse(data)
 }
 
-// CheckPod refuses a pod template of another kind of object for the reasons for
+// checkPod refuses a pod template of another kind of object for the reasons for
 // which one of a RayCluster is refused. Errors wrap ErrInvalid.
-func CheckPod(path string, spec *corev1.PodSpec) error {
+func checkPod(path string, spec *corev1.PodSpec) error {
 	v := &verdict{}
 	if err := checkTemplate(v, path, spec); err != nil {
 		return err

@@ -28,7 +28,7 @@ func readPod(where string, tree any) (*corev1.PodSpec, error) {
 		}
 		return nil, refuse(where, "does not decode: "+fault.Clip(err.Error()), "correct the field")
 	}
-	return &spec, CheckPod(where, &spec)
+	return &spec, checkPod(where, &spec)
 }
 
 // ReadAmounts reads amounts by resource. Errors wrap ErrInvalid.

@@ -33,7 +33,7 @@ const (
 // Bounds of a gang.
 const (
 	MaxPods   = 10_000
-	MaxGroups = 32
+	maxGroups = 32
 )
 
 // ErrInvalid is wrapped by every error of Read: the manifest is refused, for

@@ -75,7 +75,7 @@ func TestRefusals(t *testing.T) {
 		{"no hosts", with(counts, "numOfHosts: 0"), "spec.workerGroupSpecs[0].numOfHosts: is 0; want one or more"},
 		{"absurd replicas", with(counts, "replicas: 2147483647"), "spec.workerGroupSpecs[0].replicas: makes 2147483647 pods of the group and at least 2147483648 of the gang; a gang has at most 10000 pods"},
 		{"product overflows", with(counts, "replicas: 2147483647\n    numOfHosts: 2147483647"), "makes 4611686014132420609 pods"},
-		{"too many groups", glue + strings.Repeat(strings.Replace(group, "groupName: gpu", "groupName: x", 1), MaxGroups), "spec.workerGroupSpecs: has 33 groups; at most 32 are accepted"},
+		{"too many groups", glue + strings.Repeat(strings.Replace(group, "groupName: gpu", "groupName: x", 1), maxGroups), "spec.workerGroupSpecs: has 33 groups; at most 32 are accepted"},
 		{"a name twice", glue + group, `spec.workerGroupSpecs[1].groupName: "gpu" is the name of spec.workerGroupSpecs[0] already`},
 		{"reserved name", with("groupName: gpu", "groupName: headgroup"), `spec.workerGroupSpecs[0].groupName: is "headgroup"; the name is reserved`},
 		{"reserved name in a job", edit(t, train, "groupName: gpu", "groupName: submitter"), `groupName: is "submitter"; the name is reserved`},

@@ -20,9 +20,9 @@ const ConfigureSubject = "muster.configure"
 // controller that watches it.
 func ClusterConfigureSubject(cluster string) string { return ConfigureSubject + "." + cluster }
 
-// OriginOf is who speaks on a subject of configuration: the cluster, or nothing
+// originOf is who speaks on a subject of configuration: the cluster, or nothing
 // for people.
-func OriginOf(subject string) string {
+func originOf(subject string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(subject, ConfigureSubject), ".")
 }
 
@@ -100,11 +100,11 @@ func (c *Client) Applied(ctx context.Context) (AppliedAnswer, error) {
 }
 
 // HandleConfigure answers changes of the configuration until ctx ends. origin is
-// who asks, see OriginOf.
+// who asks, see originOf.
 func HandleConfigure(ctx context.Context, nc *nats.Conn, answer func(ctx context.Context, origin string, r ConfigureRequest) (ConfigureAnswer, error)) error {
 	for _, subject := range []string{ConfigureSubject, ClusterConfigureSubject("*")} {
 		err := handle(ctx, nc, subject, func(ctx context.Context, on string, r ConfigureRequest) (ConfigureAnswer, error) {
-			return answer(ctx, OriginOf(on), r)
+			return answer(ctx, originOf(on), r)
 		})
 		if err != nil {
 			return fmt.Errorf("serve configuration: %w", err)

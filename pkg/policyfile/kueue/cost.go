@@ -10,18 +10,18 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// CostKey is the annotation of a ResourceFlavor with its costPerHour, such as
+// costKey is the annotation of a ResourceFlavor with its costPerHour, such as
 // "nvidia.com/gpu=2.5,cpu=0.04": the field itself is none of Kueue's definition, whose API
 // server would drop it.
-const CostKey = "muster.dev/cost-per-hour"
+const costKey = "muster.dev/cost-per-hour"
 
 // readCost has the annotation count as the field that it stands for.
 func (o *Object) readCost() fault.List {
-	written := text(o.origin.document, "metadata", "annotations", CostKey)
+	written := text(o.origin.document, "metadata", "annotations", costKey)
 	if written == "" {
 		return nil
 	}
-	at := fault.Key("metadata.annotations", CostKey)
+	at := fault.Key("metadata.annotations", costKey)
 	line := strictyaml.Line(o.origin.document, at)
 	refuse := func(what string) fault.List {
 		return fault.List{{Line: line, Path: o.origin.name + ": " + at, Text: what}}

@@ -17,8 +17,8 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// DeletedField of the metadata is when a cluster was asked to delete the object.
-const DeletedField = "deletionTimestamp"
+// deletedField of the metadata is when a cluster was asked to delete the object.
+const deletedField = "deletionTimestamp"
 
 // Key names an object. Namespace is empty for all kinds but LocalQueue, and QueueHold of one
 // namespace.
@@ -160,9 +160,9 @@ func parse(document *yaml.Node, deletion bool) (Object, fault.List) {
 		add(strictyaml.Line(document, "metadata.name"), "metadata.name", "is missing")
 	}
 	if deletion && (o.Kind == "ClusterQueue" || o.Kind == "LocalQueue") {
-		o.Deleted = text(document, "metadata", DeletedField)
+		o.Deleted = text(document, "metadata", deletedField)
 		if _, err := time.Parse(time.RFC3339, o.Deleted); err != nil && o.Deleted != "" {
-			add(strictyaml.Line(document, "metadata."+DeletedField), "metadata."+DeletedField, "%q: want a time such as 2026-01-02T15:04:05Z", o.Deleted)
+			add(strictyaml.Line(document, "metadata."+deletedField), "metadata."+deletedField, "%q: want a time such as 2026-01-02T15:04:05Z", o.Deleted)
 		}
 	}
 	if len(faults) > 0 {
@@ -182,11 +182,11 @@ func parse(document *yaml.Node, deletion bool) (Object, fault.List) {
 // its fields in order, so that the same object is the same text.
 func (o *Object) bare(apiVersion string) (json.RawMessage, error) {
 	metadata := map[string]any{"name": o.Name, "namespace": cmp.Or(o.Namespace, text(o.origin.document, "metadata", "namespace"))}
-	if cost := text(o.origin.document, "metadata", "annotations", CostKey); cost != "" && o.Kind == "ResourceFlavor" {
-		metadata["annotations"] = map[string]string{CostKey: cost}
+	if cost := text(o.origin.document, "metadata", "annotations", costKey); cost != "" && o.Kind == "ResourceFlavor" {
+		metadata["annotations"] = map[string]string{costKey: cost}
 	}
 	if o.Deleted != "" {
-		metadata[DeletedField] = o.Deleted
+		metadata[deletedField] = o.Deleted
 	}
 	kept := map[string]any{"apiVersion": apiVersion, "kind": o.Kind, "metadata": metadata}
 	for _, field := range []string{"spec", "value", "description"} {

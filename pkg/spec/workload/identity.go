@@ -65,16 +65,16 @@ func validAccount(account string) bool {
 	return namespace != "" && name != ""
 }
 
-// FromKubernetes reports whether the submitter came by an object of a cluster. The
+// fromKubernetes reports whether the submitter came by an object of a cluster. The
 // API server says who that is, not the queue.
-func FromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, ByKubernetes+"/") }
+func fromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, ByKubernetes+"/") }
 
 // Home returns the cluster where the workload's object already is, because a user
 // created it there with kubectl; "" when Muster creates the object wherever the gang is
 // admitted. A gang with a home runs there or waits.
 func (w Workload) Home() string {
-	home, fromKubernetes := strings.CutPrefix(w.Submitter, ByKubernetes+"/")
-	if !fromKubernetes {
+	home, is := strings.CutPrefix(w.Submitter, ByKubernetes+"/")
+	if !is {
 		return ""
 	}
 	home, _, _ = strings.Cut(home, "/")
@@ -85,7 +85,7 @@ func (w Workload) Home() string {
 // to; nil when the queue binds none. bound is false when the queue binds submitters,
 // and this one is not among them.
 func (r Rules) IdentityOf(submitter string) (identity *Identity, bound bool) {
-	if len(r.Identities) == 0 || FromKubernetes(submitter) {
+	if len(r.Identities) == 0 || fromKubernetes(submitter) {
 		return nil, true
 	}
 	for _, b := range r.Identities {
@@ -114,7 +114,7 @@ func (b Bound) identity() *Identity {
 // does not list: its pods would have rights that nothing asks for.
 func (r Rules) PodsOf(submitter string) PodPolicy {
 	policy := r.Pods
-	if identity, _ := r.IdentityOf(submitter); identity == nil && !FromKubernetes(submitter) && len(policy.ServiceAccounts) == 0 {
+	if identity, _ := r.IdentityOf(submitter); identity == nil && !fromKubernetes(submitter) && len(policy.ServiceAccounts) == 0 {
 		policy.ServiceAccounts = []string{defaultAccount}
 	}
 	return policy

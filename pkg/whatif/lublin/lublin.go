@@ -32,21 +32,21 @@ type Config struct {
 
 // Bounds of a configuration.
 const (
-	MostJobs        = 1_000_000
-	LeastProcessors = 8
-	MostProcessors  = 100_000
-	MostLoad        = 10
+	mostJobs        = 1_000_000
+	leastProcessors = 8
+	mostProcessors  = 100_000
+	mostLoad        = 10
 )
 
 // Check returns what is wrong with the configuration; nil for nothing.
 func (c Config) Check() error {
 	switch {
-	case c.Jobs < 1 || c.Jobs > MostJobs:
-		return fmt.Errorf("%d jobs: want 1 to %d", c.Jobs, MostJobs)
-	case c.Processors < LeastProcessors || c.Processors > MostProcessors:
-		return fmt.Errorf("%d processors: want %d to %d", c.Processors, LeastProcessors, MostProcessors)
-	case !(c.Load >= 0 && c.Load <= MostLoad):
-		return fmt.Errorf("load %g: want at most %d, such as 0.8, or 0 for that of the model", c.Load, MostLoad)
+	case c.Jobs < 1 || c.Jobs > mostJobs:
+		return fmt.Errorf("%d jobs: want 1 to %d", c.Jobs, mostJobs)
+	case c.Processors < leastProcessors || c.Processors > mostProcessors:
+		return fmt.Errorf("%d processors: want %d to %d", c.Processors, leastProcessors, mostProcessors)
+	case !(c.Load >= 0 && c.Load <= mostLoad):
+		return fmt.Errorf("load %g: want at most %d, such as 0.8, or 0 for that of the model", c.Load, mostLoad)
 	}
 	return nil
 }

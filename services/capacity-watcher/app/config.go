@@ -29,8 +29,8 @@ type Config struct {
 	ResyncEvery time.Duration
 }
 
-// DefaultResync is the default of ResyncEvery.
-const DefaultResync = 3 * time.Minute
+// defaultResync is the default of ResyncEvery.
+const defaultResync = 3 * time.Minute
 
 // Register implements service.Config.
 func (c *Config) Register(flags *flag.FlagSet) {
@@ -39,7 +39,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it the service account of the pod is used")
 	flags.StringVar(&c.NodeSelector, "node-selector", "", "`labels` of the nodes that Muster may use, as in kubectl; without it all")
 	c.Lease.Register(flags)
-	flags.DurationVar(&c.ResyncEvery, "resync-every", DefaultResync, "period of the list of all nodes and gangs")
+	flags.DurationVar(&c.ResyncEvery, "resync-every", defaultResync, "period of the list of all nodes and gangs")
 }
 
 // Validate implements service.Config.
@@ -54,7 +54,7 @@ func (c *Config) Validate() error {
 		faults = append(faults, fmt.Errorf("node-selector: %q: %w", c.NodeSelector, err))
 	}
 	if c.ResyncEvery == 0 {
-		c.ResyncEvery = DefaultResync
+		c.ResyncEvery = defaultResync
 	}
 	if c.ResyncEvery < 0 {
 		faults = append(faults, fmt.Errorf("resync-every: %s: want a positive duration, or 0", c.ResyncEvery))

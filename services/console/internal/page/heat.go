@@ -10,9 +10,9 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 )
 
-// MostCells bounds the cells of the heat map: with more nodes than this a cell is a rack, or a
+// mostCells bounds the cells of the heat map: with more nodes than this a cell is a rack, or a
 // number of nodes.
-const MostCells = 1000
+const mostCells = 1000
 
 // Accelerator says what becomes of the devices of one kind on all nodes. The parts are disjoint,
 // and their sum is Total.
@@ -135,7 +135,7 @@ func (c Cell) Label() string {
 }
 
 // Heat is the heat map of the nodes with accelerators, which are in the order of clusters and
-// names. A cell is a node as long as there are no more than MostCells.
+// names. A cell is a node as long as there are no more than mostCells.
 func Heat(nodes []query.Node, rackLabel string) []Cluster {
 	type place struct {
 		cluster, rack string
@@ -153,8 +153,8 @@ func Heat(nodes []query.Node, rackLabel string) []Cluster {
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.rack, b.rack)) })
 	size := 1
-	if len(places) > MostCells {
-		size = (len(places)*2 + MostCells - 1) / MostCells // half the bound, because racks end with smaller cells
+	if len(places) > mostCells {
+		size = (len(places)*2 + mostCells - 1) / mostCells // half the bound, because racks end with smaller cells
 	}
 	var all []Cluster
 	cells := 0
@@ -163,12 +163,12 @@ func Heat(nodes []query.Node, rackLabel string) []Cluster {
 			all = append(all, Cluster{Name: p.cluster})
 		}
 		c := &all[len(all)-1]
-		if len(c.Racks) == 0 || c.Racks[len(c.Racks)-1].Name != p.rack && cells < MostCells {
+		if len(c.Racks) == 0 || c.Racks[len(c.Racks)-1].Name != p.rack && cells < mostCells {
 			c.Racks = append(c.Racks, Rack{Name: p.rack})
 		}
 		r := &c.Racks[len(c.Racks)-1]
 		last := len(r.Cells) - 1
-		if last < 0 || r.Cells[last].Nodes >= size && cells < MostCells {
+		if last < 0 || r.Cells[last].Nodes >= size && cells < mostCells {
 			r.Cells, last = append(r.Cells, Cell{}), last+1
 			cells++
 		}

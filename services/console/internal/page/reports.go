@@ -191,8 +191,8 @@ func inputs(all []query.DecisionInput) []string {
 	return kinds
 }
 
-// DecisionsLink is the page of what was decided about a workload around a time.
-func DecisionsLink(id workload.ID, at time.Time) string {
+// decisionsLink is the page of what was decided about a workload around a time.
+func decisionsLink(id workload.ID, at time.Time) string {
 	return "/decisions?" + url.Values{"workload": {string(id)}, "until": {at.UTC().Add(decidedWithin).Format(time.RFC3339)}}.Encode()
 }
 

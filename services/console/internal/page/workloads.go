@@ -162,7 +162,7 @@ func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExpl
 // LinkDecisions links each entry of the timeline to what was decided then.
 func (w *Workload) LinkDecisions() {
 	for i := range w.Timeline {
-		w.Timeline[i].Decisions = DecisionsLink(w.ID, w.Timeline[i].At)
+		w.Timeline[i].Decisions = decisionsLink(w.ID, w.Timeline[i].At)
 	}
 }
 

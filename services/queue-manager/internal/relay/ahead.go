@@ -152,7 +152,7 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 	}
 	err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: after + 1}, func(d bus.Delivery) error {
 		last = d.Sequence
-		if _, ours := EpochOf(d.MessageID()); !ours {
+		if _, ours := epochOf(d.MessageID()); !ours {
 			return nil // of another service, such as a refused submission
 		}
 		_, payload, err := d.Event()
@@ -185,8 +185,8 @@ func filterOf(stream string) string {
 	return event.EventsFilter()
 }
 
-// EpochOf reads the epoch in the id of a message of queue-manager's ledger.
-func EpochOf(id string) (epoch int64, ours bool) {
+// epochOf reads the epoch in the id of a message of queue-manager's ledger.
+func epochOf(id string) (epoch int64, ours bool) {
 	rest, ours := strings.CutPrefix(id, "queue-manager/")
 	if !ours {
 		return 0, false
@@ -202,7 +202,7 @@ func LastEpoch(ctx context.Context, streams Streams) (last int64, err error) {
 		state, err := streams.State(ctx, stream)
 		if err == nil && state.Last > 0 {
 			err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: state.Last}, func(d bus.Delivery) error {
-				if epoch, ours := EpochOf(d.MessageID()); ours {
+				if epoch, ours := epochOf(d.MessageID()); ours {
 					last = max(last, epoch)
 				}
 				return nil

@@ -89,7 +89,7 @@ func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
 		over := store.ErrCommitMissing
 		_, err := unknown(ctx, p.Store, p.Bus, p.stream, p.compared.Last, func(d bus.Delivery, _ event.Payload) {
 			ids = append(ids, d.MessageID())
-			if epoch, _ := EpochOf(d.MessageID()); epoch > p.Epoch {
+			if epoch, _ := epochOf(d.MessageID()); epoch > p.Epoch {
 				over = store.ErrFenced
 			}
 		})
@@ -110,7 +110,7 @@ func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
 func (p *publisher) stored(id string, sequence uint64) {
 	p.watermark.Last = max(p.watermark.Last, sequence)
 	p.compared.Last = max(p.compared.Last, p.watermark.Last)
-	if epoch, ours := EpochOf(id); ours && epoch == p.Epoch {
+	if epoch, ours := epochOf(id); ours && epoch == p.Epoch {
 		p.own = true
 	}
 }

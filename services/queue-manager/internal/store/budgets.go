@@ -72,8 +72,8 @@ func (s *Store) KeepBudgetUses(ctx context.Context, epoch int64, uses []BudgetUs
 	return nil
 }
 
-// BudgetsOf returns the budgets of a policy with what was used of them in the present period.
-func BudgetsOf(policy quota.Config, uses map[string]BudgetUse, now time.Time) []query.Budget {
+// budgetsOf returns the budgets of a policy with what was used of them in the present period.
+func budgetsOf(policy quota.Config, uses map[string]BudgetUse, now time.Time) []query.Budget {
 	var all []query.Budget
 	for i := range policy.Budgets {
 		b := &policy.Budgets[i]

@@ -41,7 +41,7 @@ func (s *Store) Queues(ctx context.Context) (answer query.QueuesAnswer, err erro
 		}
 		uses, err := loadBudgetUses(ctx, tx)
 		if err == nil {
-			addBudgets(answer.Queues, BudgetsOf(policy, uses, time.Now()))
+			addBudgets(answer.Queues, budgetsOf(policy, uses, time.Now()))
 		}
 		return err
 	})

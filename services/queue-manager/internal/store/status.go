@@ -220,7 +220,7 @@ func (s *Store) usedUpBudgets(ctx context.Context, policy quota.Config, answer *
 	if err != nil {
 		return err
 	}
-	for _, b := range BudgetsOf(policy, uses, time.Now()) {
+	for _, b := range budgetsOf(policy, uses, time.Now()) {
 		if b.UsedUp() && b.Action == quota.BudgetWarns && len(answer.Budgets) < maxHeldListed {
 			answer.Budgets = append(answer.Budgets, b.Message())
 		}
