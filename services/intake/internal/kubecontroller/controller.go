@@ -9,23 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 
-	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/budget"
 )
 
-// Cluster is the API server. See Client for the meaning of each.
+// Cluster is the API server: what the parts of the controller need of it, each beside its
+// consumer. See Client for the meaning of each method.
 type Cluster interface {
+	accessReviews
+	lifeWriter
+	markWriter
 	Object(key Key) *unstructured.Unstructured
-	SetFinalizer(ctx context.Context, object *unstructured.Unstructured, there bool) error
-	WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
-	Annotate(ctx context.Context, object *unstructured.Unstructured, annotations map[string]string) error
-	RecordEvent(ctx context.Context, object *unstructured.Unstructured, warning bool, reason, message string) error
-	Delete(ctx context.Context, object *unstructured.Unstructured) error
-	Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error)
-	Stamps(ctx context.Context, policy string) (bool, error)
 }
 
 // Messages is the bus and queue-manager.

@@ -10,6 +10,12 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
+// accessReviews is the API server, for as whom an object is submitted.
+type accessReviews interface {
+	Stamps(ctx context.Context, policy string) (bool, error)
+	Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error)
+}
+
 // creator is the user that created the object, stamped by the API server; nil if it is
 // unknown.
 func (c *Controller) creator(ctx context.Context, object *unstructured.Unstructured, policy string) (*bundle.Submitter, error) {

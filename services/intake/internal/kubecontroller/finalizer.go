@@ -12,6 +12,12 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
+// lifeWriter is the API server, for how long an object stays.
+type lifeWriter interface {
+	SetFinalizer(ctx context.Context, object *unstructured.Unstructured, there bool) error
+	Delete(ctx context.Context, object *unstructured.Unstructured) error
+}
+
 // notServed is the event and the log line of an object that intake may not write. It names
 // what the reader can do: rights in a namespace come with a queue in it.
 const notServed = "namespace %s is of no queue of Muster, or intake has no right to write there: the object is not submitted; use a namespace of the queue, or ask the operators of Muster for a queue in this one"

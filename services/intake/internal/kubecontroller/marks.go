@@ -13,6 +13,13 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
+// markWriter is the API server, for what an object's mark consists of.
+type markWriter interface {
+	WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
+	Annotate(ctx context.Context, object *unstructured.Unstructured, annotations map[string]string) error
+	RecordEvent(ctx context.Context, object *unstructured.Unstructured, warning bool, reason, message string) error
+}
+
 // The mark of an object is what the controller writes on it: the status of an AppWrapper,
 // the state and reason annotations of a Ray object. Marks may come late: a mark has what is
 // known when it is written, so those that were skipped are not missed.
