@@ -54,6 +54,16 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		e.checkpoint = reported.LastCheckpoint
 		s.updateProgress(e)
 	}
+	s.followObject(e, reported, now)
+	s.followRelease(e, reported, now)
+	if s.live.Has(e) && e.Holding {
+		s.sizing.scaleDownApproved(e, reported.Yielded, now)
+		s.evaluate(e, nil, now)
+	}
+}
+
+// followObject changes the phase of a workload by what has become of its object.
+func (s *State) followObject(e *entry, reported *event.GangStatus, now time.Time) {
 	switch {
 	case reported.Refused && reported.Mendable && !e.Phase.Final():
 		if !tearingDown(e) {
@@ -73,6 +83,11 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		s.transition(e, workload.Dispatched, e.Reason, now)
 		s.checkRunning(e, now)
 	}
+}
+
+// followRelease frees the places of a workload that has released them, and else explains what
+// the dispatcher reports.
+func (s *State) followRelease(e *entry, reported *event.GangStatus, now time.Time) {
 	switch {
 	case reported.Released && tearingDown(e): // without Gone or Outcome nothing is released
 		s.explainLeft(e, leftBehind, reported.Left)
@@ -85,10 +100,6 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 		if s.explainLeft(e, waitsForLeft, reported.Left) {
 			s.emitChanged(e, now)
 		}
-	}
-	if s.live.Has(e) && e.Holding {
-		s.sizing.scaleDownApproved(e, reported.Yielded, now)
-		s.evaluate(e, nil, now)
 	}
 }
 

@@ -45,44 +45,11 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	for _, past := range s.tree.PastUsage() {
 		tree.SetPastUsage(past)
 	}
-	for id, g := range s.started {
-		c := *g
-		c.queue = next.queue(c.Queue)
-		c.charge()
-		if g.giving != nil {
-			part := *g.giving
-			part.queue, part.whole = c.queue, &c
-			c.giving = &part
-		}
-		next.started[id], c.queue.started[id] = &c, &c
-	}
+	next.inheritStarted(s)
 	tree.ForgetUsageChanges()
 	tree.InheritUsageChanges(s.tree)
-	for _, sig := range s.signatures {
-		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, options: map[*queue]*flavorOptions{}}
-		next.signatures[sig.key] = known
-		if len(sig.podSets) > 0 {
-			known.aliases = []*workload.PodSet{&sig.podSets[0]}
-			next.aliases[known.aliases[0]] = known
-		}
-	}
-	for _, sig := range s.signatures {
-		if sig.least != nil {
-			next.signatures[sig.key].least = next.signatures[sig.least.key]
-			next.signatures[sig.least.key].refs++
-		}
-	}
-	for _, w := range waiting {
-		again := next.enqueue(w.resubmitted(s)) // the fleets have its demand already
-		if !bothHeld(w.held, again.held) {
-			again.Reported = false // its queue is held now, or is no longer
-		}
-	}
-	for _, w := range s.asked {
-		if next.waiting.Get(w.Workload.ID) == nil { // its quota is held in every question
-			next.enqueue(w.resubmitted(s))
-		}
-	}
+	next.inheritSignatures(s)
+	next.inheritWaiting(s, waiting)
 	for _, n := range s.nominations {
 		next.inheritNomination(n, s)
 	}
@@ -96,6 +63,55 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 		}
 	}
 	return next
+}
+
+// inheritStarted copies the started gangs, and charges them to their queues as those are now.
+func (s *State) inheritStarted(from *State) {
+	for id, g := range from.started {
+		c := *g
+		c.queue = s.queue(c.Queue)
+		c.charge()
+		if g.giving != nil {
+			part := *g.giving
+			part.queue, part.whole = c.queue, &c
+			c.giving = &part
+		}
+		s.started[id], c.queue.started[id] = &c, &c
+	}
+}
+
+// inheritSignatures copies the signatures of pod sets, without their verdicts.
+func (s *State) inheritSignatures(from *State) {
+	for _, sig := range from.signatures {
+		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		s.signatures[sig.key] = known
+		if len(sig.podSets) > 0 {
+			known.aliases = []*workload.PodSet{&sig.podSets[0]}
+			s.aliases[known.aliases[0]] = known
+		}
+	}
+	for _, sig := range from.signatures {
+		if sig.least != nil {
+			s.signatures[sig.key].least = s.signatures[sig.least.key]
+			s.signatures[sig.least.key].refs++
+		}
+	}
+}
+
+// inheritWaiting enqueues the given workloads, and those that hold quota for the nodes that
+// they have asked for.
+func (s *State) inheritWaiting(from *State, waiting []*Waiting) {
+	for _, w := range waiting {
+		again := s.enqueue(w.resubmitted(from)) // the fleets have its demand already
+		if !bothHeld(w.held, again.held) {
+			again.Reported = false // its queue is held now, or is no longer
+		}
+	}
+	for _, w := range from.asked {
+		if s.waiting.Get(w.Workload.ID) == nil { // its quota is held in every question
+			s.enqueue(w.resubmitted(from))
+		}
+	}
 }
 
 // inheritNomination copies a nomination, whose places the fleet has allocated already,

@@ -19,7 +19,16 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 	short := &workload.Shortage{
 		PodSet: k.set.Name, Pods: k.count, Unplaced: unplaced, Nodes: p.fleet.Len(), Excluded: map[string]int{},
 	}
-	var eligible []rest
+	eligible := p.eligibleNodes(k, bins, short)
+	if short.Eligible > 0 {
+		p.findLacking(k, eligible, short)
+	}
+	return short
+}
+
+// eligibleNodes returns what is left on the nodes that are eligible for a kind, and counts
+// those and the others.
+func (p *problem) eligibleNodes(k *kind, bins map[*node]bin, short *workload.Shortage) (eligible []rest) {
 	taints := map[capacity.Taint]int{}
 	for _, c := range p.fleet.classList {
 		if !k.filter.eligible(c.groups[0].nodes[0]) {
@@ -44,9 +53,12 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 		}
 	}
 	nameTaints(short.Excluded, taints)
-	if short.Eligible == 0 {
-		return short
-	}
+	return eligible
+}
+
+// findLacking names the resource that most of the eligible nodes lack, and all of them where
+// no node has enough of each.
+func (p *problem) findLacking(k *kind, eligible []rest, short *workload.Shortage) {
 	mostLacking := -1
 	var lacks []workload.Lack
 	for _, name := range k.set.Template.Requests.Names() {
@@ -74,7 +86,6 @@ func (p *problem) shortage(i, unplaced int, bins map[*node]bin) *workload.Shorta
 		first := slices.IndexFunc(lacks, func(l workload.Lack) bool { return l.Resource == short.Resource })
 		short.Lacking = slices.Concat(lacks[first:first+1], lacks[:first], lacks[first+1:])
 	}
-	return short
 }
 
 // freeOf returns how much of a resource is free on each of these nodes.
