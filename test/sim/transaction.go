@@ -95,45 +95,20 @@ func (t *transaction) commit() error {
 
 func (l *ledger) write(c state.Changes) {
 	touch := touched{version: c.Version, epoch: c.Epoch, at: l.w.now}
-	places := map[workload.ID]bool{}
 	requests := map[workload.ID]map[string]resource.List{}
 	for _, r := range slices.Concat(c.Reserved, c.Replaced) {
-		places[r.Workload] = true
 		if requests[r.Workload] == nil {
 			requests[r.Workload] = map[string]resource.List{}
 		}
 		requests[r.Workload][r.PodSet] = r.Requests
 	}
-	keep := func(record workload.Record, order int64, manifest []byte) {
-		record = asStored(record)
-		touch.workloads = append(touch.workloads, record.ID)
-		old := l.live[record.ID]
-		if old != nil {
-			order, manifest = old.Order, old.manifest
-		}
-		l.lastOrder = max(l.lastOrder, order)
-		if record.Phase.Final() && !record.Holding {
-			delete(l.live, record.ID)
-			l.archive[record.ID] = record
-			return
-		}
-		r := &row{StoredWorkload: state.StoredWorkload{Record: record, Order: order}, manifest: manifest}
-		r.Placements = slices.SortedFunc(slices.Values(record.Placements), func(a, b workload.Placement) int {
-			return cmp.Or(strings.Compare(a.PodSet, b.PodSet), strings.Compare(a.Node, b.Node))
-		})
-		if old != nil {
-			r.requests, r.Asked, r.HeardAgain = old.requests, old.Asked, old.HeardAgain
-		}
-		if places[record.ID] {
-			r.requests = requests[record.ID]
-		}
-		l.live[record.ID] = r
-	}
 	for _, r := range c.Updated {
-		keep(r, 0, nil)
+		touch.workloads = append(touch.workloads, r.ID)
+		l.keep(asStored(r), 0, nil, requests[r.ID])
 	}
 	for _, a := range c.Added {
-		keep(a.Record, a.Order, a.Manifest)
+		touch.workloads = append(touch.workloads, a.ID)
+		l.keep(asStored(a.Record), a.Order, a.Manifest, requests[a.ID])
 	}
 	for _, a := range c.Asked {
 		if r := l.live[a.Workload]; r != nil {
@@ -157,6 +132,33 @@ func (l *ledger) write(c state.Changes) {
 	}
 	l.keepPastUsage(c.PastUsage)
 	l.commits = append(l.commits, touch)
+}
+
+// keep writes the row of a workload, or moves one that has ended and holds nothing to the
+// archive. Order and manifest are of new ones; requests are those of its new reservations, nil
+// for none.
+func (l *ledger) keep(record workload.Record, order int64, manifest []byte, requests map[string]resource.List) {
+	old := l.live[record.ID]
+	if old != nil {
+		order, manifest = old.Order, old.manifest
+	}
+	l.lastOrder = max(l.lastOrder, order)
+	if record.Phase.Final() && !record.Holding {
+		delete(l.live, record.ID)
+		l.archive[record.ID] = record
+		return
+	}
+	r := &row{StoredWorkload: state.StoredWorkload{Record: record, Order: order}, manifest: manifest}
+	r.Placements = slices.SortedFunc(slices.Values(record.Placements), func(a, b workload.Placement) int {
+		return cmp.Or(strings.Compare(a.PodSet, b.PodSet), strings.Compare(a.Node, b.Node))
+	})
+	if old != nil {
+		r.requests, r.Asked, r.HeardAgain = old.requests, old.Asked, old.HeardAgain
+	}
+	if requests != nil {
+		r.requests = requests
+	}
+	l.live[record.ID] = r
 }
 
 // asStored has times as Postgres keeps them, in microseconds.

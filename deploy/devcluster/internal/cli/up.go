@@ -146,6 +146,12 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 			return err
 		}
 	}
+	return o.supervise(ctx, cluster, lock, &state, say)
+}
+
+// supervise waits until ctx is done or a component fails. Meanwhile it restores etcd whenever
+// it is asked to. Components that start then are noted in the same state.
+func (o upOptions) supervise(ctx context.Context, cluster *launch.Cluster, lock *instance.Lock, state *instance.State, say func(format string, args ...any)) error {
 	restore := make(chan os.Signal, 1)
 	signal.Notify(restore, instance.RestoreSignal)
 	for {
@@ -154,17 +160,17 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 			say("stopping: %v", context.Cause(ctx))
 			return nil
 		case err := <-cluster.Failed():
-			return fmt.Errorf("instance %q: %w", dir.Name, err)
+			return fmt.Errorf("instance %q: %w", state.Name, err)
 		case <-restore:
 		}
 		restoring, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("etcd is not restored within %s (--timeout)", o.timeout))
 		err := cluster.Restore(restoring)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("instance %q: %w", dir.Name, err)
+			return fmt.Errorf("instance %q: %w", state.Name, err)
 		}
 		state.Restored++
-		if err := lock.Save(state); err != nil {
+		if err := lock.Save(*state); err != nil {
 			return err
 		}
 		say("etcd is restored")
