@@ -32,7 +32,7 @@ func TestAppliedQueuesAreThoseOfTheFile(t *testing.T) {
 		if bad := object.FaultsIfNew(); len(bad) > 0 {
 			t.Error(bad)
 		}
-		applied = kueue.Beside(applied, object.Says)
+		applied = kueue.Concat(applied, object.Policy)
 	}
 	sorted := func(queues []quota.ClusterQueue) []quota.ClusterQueue {
 		for i := range queues {
