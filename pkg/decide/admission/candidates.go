@@ -178,14 +178,17 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 		}
 	}
 	d.state.rankByUse(list)
-	slices.SortFunc(list, func(a, b candidate) int {
-		if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), byUseOfOwn(a, b), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
-			b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order)); by != 0 {
-			return by
-		}
-		return cmp.Compare(a.Workload.ID, b.Workload.ID)
-	})
+	slices.SortFunc(list, byEviction)
 	return list
+}
+
+// byEviction orders candidates by who is evicted first.
+func byEviction(a, b candidate) int {
+	if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), byUseOfOwn(a, b), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
+		b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order)); by != 0 {
+		return by
+	}
+	return cmp.Compare(a.Workload.ID, b.Workload.ID)
 }
 
 // byUseOfOwn orders candidates of the workload's own queue by the use of their LocalQueues.

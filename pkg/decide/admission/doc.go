@@ -57,7 +57,7 @@
 //	            preempt_quota, start_within, smaller, fit, kept_shown, deferred, ask, checks, preempt, victims, admit, grow,
 //	            backfill, reserve_head,
 //	            placed_reservations, ends, reason
-//	victims     enough_victims, cheapest_victims, elastic, needs, trial_eviction,
+//	victims     cascade, enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
 //	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
 //	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
@@ -164,7 +164,8 @@
 // before the own; then those of lower priorities; within a priority those with the least
 // regret (regret.go); then the fewest. A level is compared before the next lower one, so no
 // gang goes where gangs of a lower level are enough. Which sets there are is Kueue's rule
-// (candidates.go).
+// (candidates.go). Where a victim would evict gangs of a lower priority to come back, it stays
+// if evictions of these in its place are enough, and no more in all (cascade.go).
 // The search has three steps. First, candidates are evicted in the order of their set,
 // within a priority the last admitted first, until that is enough, and those not needed
 // are spared: O(log n) what-ifs for n candidates, and one for each victim. Quota is asked

@@ -114,7 +114,7 @@ func (p *preemption) tryPart(v *victims, i int, part *Started) bool {
 		return false
 	}
 	p.trimmed += len(v.list)
-	p.d.spend(p.w.queue, stepsPerCandidate*len(v.list)+stepWhatIf+p.w.Workload.Pods())
+	p.d.spend(p.payer, stepsPerCandidate*len(v.list)+stepWhatIf+p.w.Workload.Pods())
 	list := slices.Clone(v.list)
 	list[i].Started, list[i].regret = part, p.d.regretOf(part)
 	places := p.enough(list, v.borrow)

@@ -43,6 +43,16 @@ func (p *preemption) enoughVictims(a *candidateSet) *victims {
 	return p.spareUnneeded(chosen[:low], a)
 }
 
+// enoughOf returns victims among some of the candidates of a set, nil for none. Their price is
+// that among all of these: without the others a queue would seem to have a larger share.
+func (p *preemption) enoughOf(some []candidate, a *candidateSet) *victims {
+	v := p.enoughVictims(&candidateSet{candidates: some, borrow: a.borrow, fallback: a.fallback})
+	if v != nil {
+		v.price.shareRank = p.shareRank(v.list, a)
+	}
+	return v
+}
+
 // mostSpared bounds the work of spareUnneeded, in evictions tried. That is enough for
 // about four hundred victims; among more, some may be evicted without need.
 const mostSpared = 200_000
@@ -74,7 +84,7 @@ func (p *preemption) spareUnneeded(chosen []candidate, a *candidateSet) *victims
 		spared = false
 		for i := len(needed) - 1; i >= 0 && tried < mostSpared; i-- {
 			tried += len(needed)
-			p.d.spend(p.w.queue, stepsPerCandidate*len(needed))
+			p.d.spend(p.payer, stepsPerCandidate*len(needed))
 			if fit := without(i); fit != nil {
 				needed, places, spared = slices.Delete(needed, i, i+1), fit, true
 			}

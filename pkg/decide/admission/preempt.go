@@ -44,6 +44,8 @@ type preemption struct {
 	flavored    *flavoredSignature
 	cluster     string
 	terminating []*Started
+	// payer is the queue whose allowance pays for the search.
+	payer *queue
 	// hopeless: it has no places even with all candidates gone.
 	hopeless bool
 	// cut: a bound ended the search for cheaper victims.
@@ -63,6 +65,8 @@ type victims struct {
 	fallback bool
 	// borrow: the workload may borrow when they are gone.
 	borrow bool
+	// cascades: one of them would evict others when it comes back, and there is a set without it.
+	cascades bool
 }
 
 // preempt evicts gangs if that provably admits the workload, and nominates it for what
@@ -130,7 +134,7 @@ func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignatur
 			continue
 		}
 		for _, among := range d.state.victimClusters(flavored, cluster, from) {
-			p := &preemption{d: d, w: w, charges: a.Charges, flavored: flavored, cluster: cluster, terminating: terminating, hopeless: true}
+			p := &preemption{d: d, w: w, charges: a.Charges, flavored: flavored, cluster: cluster, terminating: terminating, payer: w.queue, hopeless: true}
 			found := p.search(within(sets, among, len(from)))
 			other, cut = cheaper(other, p.other), cut || p.cut
 			if cheaper(best, found) != best {

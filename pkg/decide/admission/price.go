@@ -106,6 +106,11 @@ func cheaper(a, b *victims) *victims {
 			return b
 		}
 		return a
+	case a.cascades != b.cascades:
+		if a.cascades {
+			return b
+		}
+		return a
 	case b.price.compare(a.price) < 0:
 		return b
 	}
@@ -119,6 +124,8 @@ func (v *victims) decided(other *victims) (by workload.ChosenBy, counted, otherC
 	switch {
 	case v.fallback != other.fallback:
 		return workload.ChosenByStrategy, 0, 0
+	case v.cascades != other.cascades:
+		return workload.ChosenByCascade, 0, 0
 	case a.countFirst && a.gangs != b.gangs:
 		return workload.ChosenByGangs, 0, 0
 	case a.shareRank != b.shareRank:

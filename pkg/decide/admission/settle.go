@@ -47,7 +47,7 @@ func (d *decision) settleNominations() {
 // extend has a nomination wait for all gangs that are being torn down, and reports
 // whether that is enough.
 func (d *decision) extend(n *nomination) bool {
-	p := &preemption{d: d, w: n.waiting, charges: n.assess.Charges, flavored: n.flavored, cluster: n.cluster, terminating: d.terminating()}
+	p := &preemption{d: d, w: n.waiting, charges: n.assess.Charges, flavored: n.flavored, cluster: n.cluster, terminating: d.terminating(), payer: n.waiting.queue}
 	found := p.search(nil)
 	if found == nil {
 		return false

@@ -4,8 +4,19 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
+
+// lackingCharges returns the charges for which quota is lacking. As in Kueue, only what a
+// queue uses of these beyond its own quota can be reclaimed. Where quota is not lacking,
+// only places are: then all charges count.
+func (p *preemption) lackingCharges() []quota.Charge {
+	if lacking := p.w.queue.quota.Lacking(p.charges); len(lacking) > 0 {
+		return lacking
+	}
+	return p.charges
+}
 
 // permitted reports whether quota, as it is after the evictions so far, lets the
 // candidate be evicted.

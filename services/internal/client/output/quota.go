@@ -154,6 +154,8 @@ func decidedBy(c *workload.PreemptionChoice) string {
 		return "the choice takes those of queues with larger shares first"
 	case workload.ChosenByQueue:
 		return "the choice takes those of other queues before those of its own"
+	case workload.ChosenByCascade:
+		return "the choice spares a gang that would have others evicted when it comes back"
 	case workload.ChosenByUse:
 		return "the choice takes those of LocalQueues that have used more first"
 	case workload.ChosenByPriority:

@@ -1,0 +1,157 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// mostReturning bounds the victims of which it is asked whom they would evict in turn.
+const mostReturning = 4
+
+// spareReturning has a victim run on where the workload can do without its eviction, by
+// evictions that the victim would cause in turn when it comes back. So an eviction has no
+// cascade that is larger than a set that is enough at once. It changes whom the workload
+// evicts, and never whether it may.
+func (p *preemption) spareReturning(sets []candidateSet, v *victims) *victims {
+	asked := map[workload.ID]bool{}
+	for v != nil && len(asked) < mostReturning && p.d.refill(p.payer).steps > 0 && p.d.state.allowance.steps > 0 {
+		returns := v.nextReturning(asked)
+		if returns == nil {
+			break
+		}
+		asked[returns.Workload.ID] = true
+		if direct := p.without(*returns, v, sets); direct != nil {
+			cascade := *v
+			cascade.cascades = true
+			p.other, v = &cascade, direct
+		}
+	}
+	return v
+}
+
+// nextReturning returns the victim that is asked next, nil for none: whole gangs that may evict
+// others, those of the highest priority first.
+func (v *victims) nextReturning(asked map[workload.ID]bool) *candidate {
+	var next *candidate
+	for i := range v.list {
+		c := &v.list[i]
+		if c.whole != nil || c.queue.quota.Preemption == nil || asked[c.Workload.ID] {
+			continue
+		}
+		if next == nil || cmp.Or(cmp.Compare(next.Workload.Priority, c.Workload.Priority), next.regret.compare(c.regret), cmp.Compare(c.Workload.ID, next.Workload.ID)) < 0 {
+			next = c
+		}
+	}
+	return next
+}
+
+// without returns victims that leave one of the chosen out, when it would evict others of a
+// lower priority to come back, and the new ones are no more than all of these together; nil for
+// none.
+func (p *preemption) without(returns candidate, v *victims, sets []candidateSet) *victims {
+	i := slices.IndexFunc(sets, func(a candidateSet) bool { return a.borrow == v.borrow && a.fallback == v.fallback })
+	if i < 0 {
+		return nil
+	}
+	var lower []candidate
+	for _, c := range sets[i].candidates {
+		if c.whole == nil && !c.evictedBefore && c.Workload.Priority < returns.Workload.Priority && !includes(v.list, c) {
+			lower = append(lower, c)
+		}
+	}
+	p.d.spend(p.payer, stepsPerCandidate*len(lower))
+	if len(lower) == 0 {
+		return nil
+	}
+	caused := p.evictedBy(returns, v, lower)
+	if len(caused) == 0 {
+		return nil
+	}
+	list := slices.DeleteFunc(slices.Clone(v.list), func(c candidate) bool { return c.Workload.ID == returns.Workload.ID })
+	for _, first := range []bool{true, false} {
+		for _, c := range lower {
+			if includes(caused, c) == first {
+				list = append(list, c)
+			}
+		}
+	}
+	direct := p.enoughOf(list, &sets[i])
+	if direct == nil || len(direct.list) > len(v.list)+len(caused) {
+		return nil
+	}
+	return direct
+}
+
+// includes reports whether the gang of a candidate is among others.
+func includes(list []candidate, c candidate) bool {
+	return slices.ContainsFunc(list, func(other candidate) bool { return other.Workload.ID == c.Workload.ID })
+}
+
+// evictedBy returns the gangs among those of a lower priority that a victim would evict to come
+// back where it was, with the workload started; none where it has room, or may evict none.
+func (p *preemption) evictedBy(returns candidate, v *victims, lower []candidate) []candidate {
+	undo := p.d.state.savepoint()
+	defer undo()
+	for _, c := range v.list {
+		p.remove(c.Started)
+	}
+	p.d.state.fleets[p.cluster].Allocate(p.w.Workload, v.places)
+	p.w.queue.quota.Allocate(p.charges)
+
+	g := returns.Started
+	effective := &workload.Workload{PodSets: p.d.state.tree.Effective(g.Workload.PodSets, g.Flavors)}
+	back := &preemption{
+		d: p.d, w: &Waiting{Workload: g.Workload, Order: g.Order, RunTime: g.RunTime, queue: g.queue}, charges: g.charges,
+		flavored: &flavoredSignature{w: effective, transient: true}, cluster: g.Cluster, payer: p.payer,
+	}
+	if back.fits(true) != nil {
+		return nil
+	}
+	back.overQuota = back.lackingCharges()
+	var best *victims
+	for _, a := range back.setsAmong(lower) {
+		if best != nil && a.fallback && !best.fallback {
+			break
+		}
+		best = cheaper(best, back.enoughVictims(&a))
+	}
+	if best == nil {
+		return nil
+	}
+	return best.list
+}
+
+// setsAmong returns the sets of candidates that policies permit, of those given.
+func (p *preemption) setsAmong(list []candidate) []candidateSet {
+	lacking := p.w.queue.quota.Lacking(p.charges)
+	if !p.w.mayPreemptFor(lacking, p.d.state.fair()) {
+		return nil
+	}
+	ranks := p.d.sharesWith(p.w, p.charges)
+	var own, others []candidate
+	for _, c := range list {
+		c.policy, c.strategies, c.shareRank = reclaimed, 0, ranks[c.queue]
+		if c.queue == p.w.queue {
+			c.policy = withinQueue
+		}
+		switch {
+		case !p.w.queue.quota.SameTree(c.queue.quota) || !p.w.mayEvict(c.Started, c.policy):
+		case c.policy == withinQueue:
+			own = append(own, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	slices.SortFunc(own, byEviction)
+	slices.SortFunc(others, byEviction)
+	switch {
+	case len(own)+len(others) == 0:
+		return nil
+	case p.d.state.fair():
+		return p.d.fairSets(others, own)
+	}
+	return p.w.classicalSets(quota.Assess{Assignment: &quota.Assignment{Charges: p.charges}}, lacking, others, own)
+}
