@@ -1,5 +1,5 @@
 // Package compose tests docker-compose.yaml as it is: it brings the local stack
-// up, loads it over NATS, and kills its containers one after the other.
+// up, loads it over NATS, and kills its containers.
 package compose
 
 import (

@@ -17,17 +17,18 @@ func Run(t *testing.T, p Provider) {
 	t.Run("three NATS servers", func(t *testing.T) { cluster(t, p) })
 }
 
-// Kills kills every part of an installation with one NATS server, one after the
-// other, under load.
+// Kills kills every part of an installation with one NATS server under load: both
+// servers at once, then all services at once. Run kills them one after the other.
 func Kills(t *testing.T, p Provider) {
 	t.Logf("parts are %s", p.Name())
 	w := newWorld(t, p, Shape{NATS: 1})
 	t.Run("nothing breaks", func(t *testing.T) { w.load(t, func() {}) })
-	for _, part := range append(Services(), Postgres, NATS(1)) {
-		t.Run(part, func(t *testing.T) {
-			w.load(t, func() { w.hold(t, part, Killed) })
-		})
-	}
+	t.Run("the servers", func(t *testing.T) {
+		w.load(t, func() { w.hold(t, Killed, Postgres, NATS(1)) })
+	})
+	t.Run("the services", func(t *testing.T) {
+		w.load(t, func() { w.hold(t, Killed, Services()...) })
+	})
 	w.check(t)
 }
 
@@ -50,7 +51,7 @@ func single(t *testing.T, p Provider) {
 		{NATS(1), Wiped},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.part, c.fault), func(t *testing.T) {
-			w.load(t, func() { w.hold(t, c.part, c.fault) })
+			w.load(t, func() { w.hold(t, c.fault, c.part) })
 		})
 	}
 	for _, fault := range []Fault{Killed, Paused, CutFromPostgres, CutByNATS} {
@@ -80,10 +81,12 @@ func cluster(t *testing.T, p Provider) {
 	w.check(t)
 }
 
-// hold causes a fault for a while.
-func (w *world) hold(t *testing.T, part string, fault Fault) {
+// hold causes a fault of parts at once, for a while.
+func (w *world) hold(t *testing.T, fault Fault, parts ...string) {
 	t.Helper()
-	defer w.breaks(t, part, fault)()
+	for _, part := range parts {
+		defer w.breaks(t, part, fault)()
+	}
 	select {
 	case <-time.After(held): // the length of a fault is what is tested
 	case <-t.Context().Done():
