@@ -22,7 +22,8 @@ func (s *Stack) configuration() inprocess.Config {
 	return inprocess.Config{
 		NATSURL: s.NATSURL, DatabaseURL: s.options.DatabaseURL, Cluster: s.Pool, Kubeconfigs: s.kubeconfigs,
 		Queues: s.options.Queues, Policy: s.options.Policy, NodeSelector: selector, NodeGrace: cmp.Or(s.options.NodeGrace, time.Minute),
-		ClusterSilence: s.options.ClusterSilence, Permission: s.options.Permission, EstimateInterval: time.Second, KubeNamespaces: strings.Join(s.Namespaces(), ","), HTTP: s.options.HTTP,
+		ClusterSilence: s.options.ClusterSilence, Permission: s.options.Permission, EstimateInterval: time.Second, KubeNamespaces: strings.Join(s.Namespaces(), ","),
+		LookForKinds: s.options.LookForKinds, HTTP: s.options.HTTP,
 	}
 }
 

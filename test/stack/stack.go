@@ -55,6 +55,8 @@ type Options struct {
 	ClusterSilence time.Duration
 	// Permission is the dispatchers'; zero means their default.
 	Permission time.Duration
+	// LookForKinds is intake's; zero means its default.
+	LookForKinds time.Duration
 	// Through puts something between a service and the API server: it gets the
 	// service's kubeconfig and returns the one to use; nil for nothing.
 	Through func(service, kubeconfig string) (string, error)

@@ -32,6 +32,9 @@ type Config struct {
 	Kubeconfig string
 	// KubeNamespaces are the watched namespaces, separated by commas; empty for all.
 	KubeNamespaces string
+	// LookForKinds is how often intake looks whether Kueue's definitions have come or gone;
+	// zero means 30 s.
+	LookForKinds time.Duration
 	// DefaultQueue takes AppWrappers without a queue label.
 	DefaultQueue string
 	// HTTP is the HTTP API; off without an address.

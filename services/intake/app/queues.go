@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"muster.dev/muster/services/intake/internal/queueobjects"
 )
 
-// lookForKinds is how often intake looks whether Kueue's definitions have come or gone;
-// lookAgain is when it looks after a failed look, after which nothing is synced.
+// lookForKinds is the default of Config.LookForKinds; lookAgain is when intake looks after a
+// failed look, after which nothing is synced.
 const (
 	lookForKinds = 30 * time.Second
 	lookAgain    = 2 * time.Second
@@ -46,13 +47,14 @@ func watchQueues(ctx context.Context, group *errgroup.Group, config *Config, b *
 		return err
 	}
 	group.Go(func() error {
-		after := lookForKinds
+		every := cmp.Or(config.LookForKinds, lookForKinds)
+		after := every
 		for {
 			if err := pause.For(ctx, after); err != nil {
 				s.stop()
 				return err
 			}
-			after = lookForKinds
+			after = every
 			if err := s.look(ctx); err != nil && ctx.Err() == nil {
 				after = lookAgain
 				logger.Warn("cannot look for Kueue's kinds in the cluster; retrying", zap.Duration("after", after), zap.Error(err))
