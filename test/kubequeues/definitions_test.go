@@ -19,7 +19,7 @@ func TestDefinitionsMayGoBeforeTheirObjects(t *testing.T) {
 	create := func() {
 		must(t, s, queues, "apply", "-n", "team-d", "-f", "-")
 		for _, queue := range []string{"clusterqueue/team-d-cq", "localqueue/user-queue"} {
-			must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "team-d", "--timeout=90s") // intake looks for definitions every 30 s
+			must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "team-d", "--timeout=90s")
 		}
 	}
 	create()

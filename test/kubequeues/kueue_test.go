@@ -90,7 +90,7 @@ func TestKueueDefinitions(t *testing.T) {
 	must(t, s, string(manifests), "apply", "-n", "default", "-f", "-")
 	must(t, s, newer, "apply", "-n", "default", "-f", "-")
 	for _, queue := range []string{"clusterqueue/cluster-queue", "localqueue/user-queue", "cq/newer", "lq/newer"} {
-		must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "default", "--timeout=90s") // intake looks for definitions every 30 s
+		must(t, s, "", "wait", "--for=condition=Active", queue, "-n", "default", "--timeout=90s")
 	}
 	if table := must(t, s, "", "get", "lq", "newer", "-n", "default"); !strings.Contains(table, "CLUSTERQUEUE") || !strings.Contains(table, "True") {
 		t.Errorf("kubectl shows\n%s", table)

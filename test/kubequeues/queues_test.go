@@ -8,12 +8,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/testkit/clustertest"
@@ -26,7 +31,9 @@ import (
 
 const (
 	patience  = time.Minute
-	pollEvery = 100 * time.Millisecond // by a kubectl each time
+	pollEvery = 100 * time.Millisecond
+	// lookForKinds is how often intake looks for Kueue's definitions here, which the tests wait for.
+	lookForKinds = 2 * time.Second
 )
 
 // What the tests share: each has a database and a namespace of its own.
@@ -50,7 +57,7 @@ func startFor(t *testing.T, through func(service, kubeconfig string) (string, er
 	t.Helper()
 	s, err := stack.Start(t.Context(), stack.Options{
 		Cluster: shared.Use(t).Cluster, DatabaseURL: databases.Database(t), Dir: t.TempDir(), Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
-		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: namespaces}}, Through: through,
+		Queues: []queuemanager.Queue{{Name: "unused", Namespaces: namespaces}}, Through: through, LookForKinds: lookForKinds,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,39 +127,38 @@ func withDefinitions(t *testing.T, s *stack.Stack) {
 	}
 	must(t, s, string(definitions), "apply", "--server-side", "-f", "-")
 	t.Cleanup(func() {
-		// A queue stays as long as its workloads, a flavor as long as its queues, and a
-		// definition as long as its objects.
-		for _, kinds := range []string{"rayjobs,rayclusters", "localqueues"} {
-			for _, namespace := range namespaces(t, s) {
-				remove(t, s, kinds, "--namespace", namespace)
-			}
-		}
-		for _, kinds := range []string{"clusterqueues", "resourceflavors"} {
-			remove(t, s, kinds)
-		}
 		_, _ = s.Kubectl(context.Background(), string(definitions), "delete", "--wait=true", "--timeout=60s", "-f", "-")
 	})
+	// A definition stays as long as its objects, a flavor as long as its queues, and a queue as
+	// long as its workloads. The last of these cleanups runs first.
+	for _, kind := range []schema.GroupVersionResource{resourceFlavors, clusterQueues, localQueues, rayClusters, rayJobs} {
+		t.Cleanup(func() { remove(t, s, kind) })
+	}
 	must(t, s, string(definitions), "wait", "--for=condition=Established", "-f", "-", "--timeout=30s")
 	if err := s.StartService(t.Context(), stack.Intake); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func namespaces(t *testing.T, s *stack.Stack) []string {
+// remove deletes all objects of a kind, and waits until they are gone.
+func remove(t *testing.T, s *stack.Stack, kind schema.GroupVersionResource) {
 	t.Helper()
-	names, err := s.Kubectl(context.Background(), "", "get", "namespaces", "-o", "jsonpath={.items[*].metadata.name}")
-	if err != nil {
-		t.Error(err)
-	}
-	return strings.Fields(names)
-}
-
-// remove deletes all objects of kinds, and waits until they are gone.
-func remove(t *testing.T, s *stack.Stack, kinds string, more ...string) {
-	t.Helper()
-	if _, err := s.Kubectl(context.Background(), "", append([]string{"delete", kinds, "--all", "--timeout=60s"}, more...)...); err != nil {
-		t.Error(err)
-	}
+	ctx, objects := context.Background(), s.Dynamic.Resource(kind)
+	until(t, "all "+kind.Resource+" are gone", func() bool {
+		left, err := objects.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range left.Items {
+			if o.GetDeletionTimestamp() != nil {
+				continue
+			}
+			if err := objects.Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				t.Fatal(err)
+			}
+		}
+		return len(left.Items) == 0
+	})
 }
 
 // The guide's commands: kubectl apply of the queues, a RayJob with the label of
@@ -187,12 +193,11 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 		t.Errorf("kubectl says %q", printed)
 	}
 	status := func() string {
-		return must(t, s, "", "get", "rayjob", "pytorch-text-classifier", "-n", "default", "-o", "jsonpath={.status.jobDeploymentStatus} {.metadata.annotations.muster\\.dev/state}")
+		return field(t, s, rayJobs, "default", "pytorch-text-classifier", `{.status.jobDeploymentStatus} {.metadata.annotations.muster\.dev/state}`)
 	}
 	until(t, "the RayJob is Suspended and queued", func() bool { return status() == "Suspended queued" })
 	until(t, "both queues count it as one that holds quota", func() bool {
-		const counts = "jsonpath={.status.pendingWorkloads} {.status.reservingWorkloads} {.status.admittedWorkloads}"
-		return must(t, s, "", "get", "clusterqueue", "cluster-queue", "-o", counts) == "0 1 0" && must(t, s, "", "get", "localqueue", "user-queue", "-n", "default", "-o", counts) == "0 1 0"
+		return field(t, s, clusterQueues, "", "cluster-queue", counts) == "0 1 0" && field(t, s, localQueues, "default", "user-queue", counts) == "0 1 0"
 	})
 	if pods := must(t, s, "", "get", "pods", "-n", "default"); !strings.Contains(pods, "No resources found") {
 		t.Errorf("while it is suspended there are pods:\n%s", pods)
@@ -206,7 +211,13 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	}
 
 	until(t, "it asks for a node", func() bool {
-		return strings.Contains(must(t, s, "", "get", "provisioningrequest", "-n", "default"), "rayjob-pytorch-text-classifier-")
+		requests, err := s.Dynamic.Resource(provisioningRequests).Namespace("default").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(requests.Items, func(r unstructured.Unstructured) bool {
+			return strings.HasPrefix(r.GetName(), "rayjob-pytorch-text-classifier-")
+		})
 	})
 	if err := s.NodePool(t.Context(), "add", "gpu", "--max", "1", "--resource", "cpu=8,memory=32Gi", "--resource", "nvidia.com/gpu=1"); err != nil {
 		t.Fatal(err)
@@ -216,8 +227,8 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 		t.Errorf("the pods are:\n%s", pods)
 	}
 	until(t, "the ClusterQueue counts what it uses", func() bool {
-		return must(t, s, "", "get", "clusterqueue", "cluster-queue", "-o",
-			"jsonpath={.status.admittedWorkloads} {.status.flavorsUsage[0].resources[?(@.name=='nvidia.com/gpu')].total}") == "1 1"
+		return field(t, s, clusterQueues, "", "cluster-queue",
+			"{.status.admittedWorkloads} {.status.flavorsUsage[0].resources[?(@.name=='nvidia.com/gpu')].total}") == "1 1"
 	})
 
 	// Deleted in the cluster, the queue stays while a workload is in it, and admits nothing.
@@ -233,7 +244,7 @@ func TestSeedsQueuesAreObjectsOfTheCluster(t *testing.T) {
 	late := strings.NewReplacer("pytorch-text-classifier", "late", "nvidia.com/gpu: 1", "nvidia.com/gpu: 0").Replace(rayJob(1))
 	must(t, s, late, "create", "-n", "default", "-f", "-")
 	until(t, "a job that comes later is held", func() bool {
-		return strings.Contains(must(t, s, "", "get", "rayjob", "late", "-n", "default", "-o", "jsonpath={.metadata.annotations}"), "is being deleted")
+		return strings.Contains(field(t, s, rayJobs, "default", "late", "{.metadata.annotations}"), "is being deleted")
 	})
 	must(t, s, "", "delete", "rayjob", "late", "pytorch-text-classifier", "-n", "default")
 	must(t, s, "", "wait", "--for=delete", "clusterqueue/cluster-queue", "--timeout=60s")

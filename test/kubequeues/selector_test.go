@@ -35,7 +35,7 @@ func TestALabelOfANamespaceOpensAQueue(t *testing.T) {
 		return ""
 	}
 	suspended := func(name string) string {
-		return must(t, s, "", "get", "rayjob", name, "-n", "team-c", "-o", "jsonpath={.spec.suspend}")
+		return field(t, s, rayJobs, "team-c", name, "{.spec.suspend}")
 	}
 	job("early")
 	until(t, "it waits for the label", func() bool {

@@ -50,12 +50,12 @@ func TestTenantsHaveQueuesOfOneName(t *testing.T) {
 		must(t, s, strings.ReplaceAll(rayJob(1), "pytorch-text-classifier", fmt.Sprintf("job-%d", i)), "create", "-n", namespace, "-f", "-")
 	}
 	for namespace, want := range map[string]string{"team-a": "0 1 1", "team-b": "2 2 2"} {
-		for _, queue := range []string{"localqueue/user-queue", "clusterqueue/" + namespace + "-cq"} {
-			until(t, fmt.Sprintf("%s of %s counts %s", queue, namespace, want), func() bool {
-				return must(t, s, "", "get", queue, "-n", namespace, "-o",
-					"jsonpath={.status.pendingWorkloads} {.status.reservingWorkloads} {.status.admittedWorkloads}") == want
-			})
-		}
+		until(t, fmt.Sprintf("the LocalQueue of %s counts %s", namespace, want), func() bool {
+			return field(t, s, localQueues, namespace, "user-queue", counts) == want
+		})
+		until(t, fmt.Sprintf("the ClusterQueue of %s counts %s", namespace, want), func() bool {
+			return field(t, s, clusterQueues, "", namespace+"-cq", counts) == want
+		})
 	}
 	answer, err := s.Queries.Queues(t.Context())
 	if err != nil {
