@@ -85,26 +85,41 @@ func text(n *yaml.Node, path ...string) string {
 
 // readPolicy reads what a document of a known group and name means.
 func (o *Object) readPolicy(document *yaml.Node) fault.List {
-	refuse := func(field, format string, args ...any) fault.List {
-		return fault.List{{Line: strictyaml.Line(document, field), Path: o.origin.name + ": " + field, Text: fmt.Sprintf(format, args...)}}
+	if faults := o.readSpec(document); len(faults) > 0 {
+		return faults
 	}
+	return o.decodeSpec(document)
+}
+
+// refuse returns one fault of a document.
+func (o *Object) refuse(document *yaml.Node, field, format string, args ...any) fault.List {
+	return fault.List{{Line: strictyaml.Line(document, field), Path: o.origin.name + ": " + field, Text: fmt.Sprintf(format, args...)}}
+}
+
+// readSpec takes a copy of the spec of a document, which may be changed before it is decoded.
+func (o *Object) readSpec(document *yaml.Node) fault.List {
 	spec := &yaml.Node{Kind: yaml.MappingNode, Line: document.Line}
 	if written := strictyaml.Field(document, "spec"); written != nil && written.Kind == yaml.MappingNode {
 		*spec = *written
 		spec.Content = slices.Clone(written.Content)
 	} else if written != nil && written.ShortTag() != "!!null" {
-		return refuse("spec", "want an object")
+		return o.refuse(document, "spec", "want an object")
 	}
 	for _, field := range []string{"name", "namespace"} {
 		if strictyaml.Field(spec, field) != nil {
-			return refuse("spec."+field, "there is no such field; the %s is in metadata", field)
+			return o.refuse(document, "spec."+field, "there is no such field; the %s is in metadata", field)
 		}
 	}
 	if text(spec, "stopPolicy") == quota.Deleting {
-		return refuse("spec.stopPolicy", "%q: want one of %s, %s, %s; delete the object to delete it", quota.Deleting, quota.StopNone, quota.Hold, quota.HoldAndDrain)
+		return o.refuse(document, "spec.stopPolicy", "%q: want one of %s, %s, %s; delete the object to delete it", quota.Deleting, quota.StopNone, quota.Hold, quota.HoldAndDrain)
 	}
 	o.origin.node = spec
-	c := &o.Policy
+	return nil
+}
+
+// decodeSpec decodes the spec by the kind of the object.
+func (o *Object) decodeSpec(document *yaml.Node) fault.List {
+	spec, c := o.origin.node, &o.Policy
 	switch o.Kind {
 	case "ResourceFlavor":
 		o.drop("topologyName", "Muster reads topology from the labels of nodes")
@@ -159,7 +174,7 @@ func (o *Object) readPolicy(document *yaml.Node) fault.List {
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
 		return nil
 	}
-	return refuse("kind", "is not known; want one of %s", strings.Join(kinds, ", "))
+	return o.refuse(document, "kind", "is not known; want one of %s", strings.Join(kinds, ", "))
 }
 
 // stopPolicy is that of a manifest, unless the object is being deleted: then nothing is
