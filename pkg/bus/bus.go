@@ -26,7 +26,7 @@ type Bus struct {
 	logger *zap.Logger
 	// replicas of the streams that this connection makes; 0 is the server's default.
 	replicas int
-	storage  storage
+	storage  Storage
 
 	mu          sync.Mutex
 	reconnected map[chan struct{}]struct{} // told of each reconnection

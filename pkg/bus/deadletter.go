@@ -59,6 +59,7 @@ func (b *Bus) StoreDeadLetter(ctx context.Context, d Delivery, reason string) er
 	dead.Header.Set(deadStoredHeader, d.Stored.UTC().Format(time.RFC3339Nano))
 	dead.Header.Set(deadAttemptsHeader, fmt.Sprint(d.Attempts))
 	_, err := b.js.PublishMsg(ctx, dead, jetstream.WithMsgID(DeadID(d)))
+	b.storage.Note(dead.Subject, err, time.Now())
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) || errors.Is(err, nats.ErrMaxPayload) {
 		return fmt.Errorf("%w: %w", ErrNotKept, err)

@@ -36,7 +36,7 @@ func (b *Bus) Publish(ctx context.Context, subject string, e event.Envelope) err
 type Published struct {
 	subject, id string
 	future      jetstream.PubAckFuture
-	storage     *storage                              // where it is noted whether it was stored
+	storage     *Storage                              // where it is noted whether it was stored
 	confirm     func(context.Context) (uint64, error) // instead of future
 }
 
@@ -61,7 +61,7 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	}
 	select {
 	case ack := <-p.future.Ok():
-		p.storage.note(kindOf(p.subject), nil, time.Now())
+		p.storage.Note(p.subject, nil, time.Now())
 		return ack.Sequence, nil
 	case err = <-p.future.Err():
 	case <-ctx.Done():
@@ -70,7 +70,7 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
 		err = fmt.Errorf("NATS does not say that it has stored it: %w: %w", context.DeadlineExceeded, err)
 	}
-	p.storage.note(kindOf(p.subject), err, time.Now())
+	p.storage.Note(p.subject, err, time.Now())
 	var refused *jetstream.APIError
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders):

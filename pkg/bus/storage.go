@@ -24,9 +24,9 @@ const (
 // smaller than what the streams may take.
 const storageResources jetstream.ErrorCode = 10047
 
-// storage notes what NATS did not store, by the kind of the subject. Its methods may
-// be called concurrently.
-type storage struct {
+// Storage notes what NATS did not store, by the kind of the subject. Its methods may
+// be called concurrently. The zero value has nothing noted.
+type Storage struct {
 	mu      sync.Mutex
 	failing map[string]unstored
 }
@@ -37,8 +37,10 @@ type unstored struct {
 	certain     bool // the server itself says that it has no room
 }
 
-// note notes how the storage of something ended.
-func (s *storage) note(what string, err error, now time.Time) {
+// Note notes how the storage of a message on a subject ended, or that of something else by its
+// name.
+func (s *Storage) Note(subject string, err error, now time.Time) {
+	what := kindOf(subject)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -60,7 +62,8 @@ func (s *storage) note(what string, err error, now time.Time) {
 	s.failing[what] = u
 }
 
-func (s *storage) failure(now time.Time) error {
+// Failure returns an error while NATS stores nothing, as far as it was noted.
+func (s *Storage) Failure(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failures []error
@@ -115,7 +118,7 @@ func (b *Bus) Storage() error {
 	if b.Ready() != nil {
 		return nil // that is another condition
 	}
-	return b.storage.failure(time.Now())
+	return b.storage.Failure(time.Now())
 }
 
 // storeNeeded is what max_file_store has to be at least: what the streams reserve

@@ -196,3 +196,25 @@ func TestAStoreThatIsTooSmall(t *testing.T) {
 		t.Errorf("error is %v, want one of the server and what to set", err)
 	}
 }
+
+// TestADeadLetterThatIsNotStoredIsReported: a NATS that stores all else is reported, too.
+func TestADeadLetterThatIsNotStoredIsReported(t *testing.T) {
+	t.Parallel()
+	_, b := storedIn(t, t.TempDir())
+	over, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	letter := bus.Delivery{Subject: event.SubmitSubject("q"), Data: []byte("x"), Sequence: 1, Stored: time.Now()}
+	if err := b.StoreDeadLetter(over, letter, "no reader wants it"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the error is %v", err)
+	}
+	later := time.Now().Add(15 * time.Second)
+	if err := b.StorageAt(later); err == nil || !strings.Contains(err.Error(), "muster.dead") {
+		t.Errorf("it reports %v, want that no dead letter was stored", err)
+	}
+	if err := b.StoreDeadLetter(t.Context(), letter, "no reader wants it"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.StorageAt(later); err != nil {
+		t.Errorf("once it is stored: %v", err)
+	}
+}

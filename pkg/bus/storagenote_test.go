@@ -55,11 +55,11 @@ func TestStorageNotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begin := time.Unix(0, 0)
-			var s storage
+			var s Storage
 			for _, n := range c.notes {
-				s.note(n.what, n.err, begin.Add(n.at))
+				s.Note(n.what, n.err, begin.Add(n.at))
 			}
-			failure := s.failure(begin.Add(c.at))
+			failure := s.Failure(begin.Add(c.at))
 			if (failure != nil) != (len(c.want) > 0) {
 				t.Fatalf("failure is %v, want one with %q", failure, c.want)
 			}

@@ -21,11 +21,11 @@ func (b *Bus) EnsureStreams(ctx context.Context) error {
 		config.Replicas = b.replicas
 		_, err := b.createStream(ctx, config)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			b.storage.note(madeStreams, err, time.Now())
+			b.storage.Note(madeStreams, err, time.Now())
 			return fmt.Errorf("create stream %s: %w", config.Name, explained(err))
 		}
 	}
-	b.storage.note(madeStreams, nil, time.Now())
+	b.storage.Note(madeStreams, nil, time.Now())
 	return nil
 }
 
@@ -111,11 +111,11 @@ func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error)
 			}
 		}
 		if err != nil {
-			b.storage.note(madeStreams, err, time.Now())
+			b.storage.Note(madeStreams, err, time.Now())
 			return remade, fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), explained(err))
 		}
 	}
-	b.storage.note(madeStreams, nil, time.Now())
+	b.storage.Note(madeStreams, nil, time.Now())
 	return remade, nil
 }
 
