@@ -68,6 +68,7 @@ func (n *network) isBare(name string) bool { return n.streams[name] != nil && n.
 // remake makes a stream again; its consumers went with it.
 func (n *network) remake(name string) {
 	n.streams[name] = n.newStream(name, n.streams[name].lastOnly)
+	delete(n.stuck, name)
 	for _, r := range slices.Clone(n.readers) {
 		if r.stream == name {
 			r.restart()

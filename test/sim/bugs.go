@@ -98,6 +98,8 @@ const (
 	BugUnasked Bug = "what was asked in lost time is not asked again"
 	// BugDropped: a message that NATS has no room for counts as sent.
 	BugDropped Bug = "a message that a full disk refuses counts as sent"
+	// BugUnreported: no process reports that NATS stores nothing.
+	BugUnreported Bug = "a full disk is not reported"
 	// BugPassing: the ledger's order of submissions is lost.
 	BugPassing Bug = "later gangs pass the head of a strict queue"
 	// BugForgottenRequest: for which gangs nodes are asked for is known to the leader only.
@@ -146,5 +148,5 @@ func Bugs() []Bug {
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugUnawaited, BugForgottenUsage, BugCramped, BugNotWhole,
 		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled,
-		BugUnasked, BugDropped}
+		BugUnasked, BugDropped, BugUnreported, BugRepeatedSequences}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,7 @@ func plantedBugs() map[Bug]found {
 		BugSwallowed:           {1007, "G7"},
 		BugBare:                {1002, "G3"},
 		BugDropped:             {1002, "G3"},
+		BugUnreported:          {1002, "G3"},
 		BugUnasked:             {1189, "G3"},
 		BugLeaseEnds:           {0, "G3"},
 		BugDeaf:                {0, "G1"},
@@ -86,22 +88,31 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
+func thePage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/reliability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// rowsUnder are the rows of the table whose heading begins like this; none if there is no such
+// table.
+func rowsUnder(page, heading string) []string {
+	_, table, _ := strings.Cut(page, "\n"+heading)
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	return lines[min(2, len(lines)):]
+}
+
 var bugRow = regexp.MustCompile(`^\| (.+) \| (\d+)(?:, with [^|]+)? \| (G\d) \|$`)
 
 // TestThePageHasEachPlantedBug: the table of docs/reliability.md is that of the test.
 func TestThePageHasEachPlantedBug(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/reliability.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, is := strings.Cut(string(page), "| planted bug |")
-	table, _, ends := strings.Cut(table, "\n\n")
-	if !is || !ends {
-		t.Fatal("the page has no table of planted bugs")
-	}
 	rows := map[string]string{}
-	for _, line := range strings.Split(table, "\n")[2:] {
+	for _, line := range rowsUnder(thePage(t), "| planted bug |") {
 		row := bugRow.FindStringSubmatch(line)
 		if row == nil {
 			t.Errorf("cannot read the row %q", line)
@@ -114,6 +125,9 @@ func TestThePageHasEachPlantedBug(t *testing.T) {
 			t.Errorf("no seed is known for the bug %q", bug)
 		}
 	}
+	if len(Bugs()) != len(plantedBugs()) {
+		t.Errorf("a seed is known for %d bugs, and Bugs lists %d: %q finds those that it lists", len(plantedBugs()), len(Bugs()), "-hunt")
+	}
 	for bug, want := range plantedBugs() {
 		t.Run(string(bug), func(t *testing.T) {
 			if got := rows[string(bug)]; got != fmt.Sprintf("%d %s", want.seed, want.breaks) {
@@ -123,5 +137,74 @@ func TestThePageHasEachPlantedBug(t *testing.T) {
 	}
 	if len(rows) != len(plantedBugs()) {
 		t.Errorf("the page has %d bugs, the test %d", len(rows), len(plantedBugs()))
+	}
+}
+
+// TestEachDefectIsFoundByChance: seeds alone find the planted bugs that stand for the defects of
+// docs/reliability.md, those that the page counts as in need of a script excepted.
+func TestEachDefectIsFoundByChance(t *testing.T) {
+	t.Parallel()
+	rows := rowsUnder(thePage(t), "| defect | planted bugs |")
+	if len(rows) == 0 {
+		t.Fatal("the page has no table of defects")
+	}
+	for _, row := range rows {
+		for _, wrong := range wrongOfDefect(row) {
+			t.Errorf("%s: %s", row, wrong)
+		}
+	}
+}
+
+// mostSeed is the end of the seeds in which a bug counts as found by chance: `make sim SEEDS=2000`.
+const mostSeed = 2000
+
+// wrongOfDefect is what is not as it should be in a row of the table of defects.
+func wrongOfDefect(row string) (wrong []string) {
+	_, bugs, is := strings.Cut(strings.Trim(row, "| "), " | ")
+	if !is {
+		return []string{"the row does not have two columns"}
+	}
+	stand := 0
+	for name := range strings.SplitSeq(bugs, "; ") {
+		if strings.Contains(name, "need a script") {
+			continue
+		}
+		stand++
+		at, known := plantedBugs()[Bug(name)]
+		switch {
+		case !known || !slices.Contains(Bugs(), Bug(name)):
+			wrong = append(wrong, fmt.Sprintf("%q is no planted bug", name))
+		case at.seed >= mostSeed:
+			wrong = append(wrong, fmt.Sprintf("%q is found in seed %d, want one below %d", name, at.seed, mostSeed))
+		case scriptOf(Bug(name)) != nil:
+			wrong = append(wrong, fmt.Sprintf("%q needs a script", name))
+		}
+	}
+	if stand == 0 {
+		wrong = append(wrong, "no planted bug stands for the defect")
+	}
+	return wrong
+}
+
+// TestWrongRowsOfDefectsAreFound shows that the check of the table of defects can fail.
+func TestWrongRowsOfDefectsAreFound(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		row, want string // want is a part of what is wrong; empty for nothing
+	}{
+		"right":                 {fmt.Sprintf("| a full disk | %s; and two more that need a script |", BugDropped), ""},
+		"no bug of that name":   {"| a full disk | a message gets lost |", "is no planted bug"},
+		"a bug and a sentence":  {fmt.Sprintf("| a full disk | %s. The rest needs real parts |", BugDropped), "is no planted bug"},
+		"a bug of a high seed":  {fmt.Sprintf("| a stream | %s; %s |", BugBare, BugRepeatedSequences), "6091"},
+		"a bug with a script":   {fmt.Sprintf("| a stream | %s |", BugDeaf), "needs a script"},
+		"only bugs of a script": {"| a stream | two that need a script |", "no planted bug stands"},
+		"one column":            {"| a stream |", "two columns"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong := strings.Join(wrongOfDefect(test.row), "\n")
+			if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
+				t.Errorf("wrong of %q: %q, want %q", test.row, wrong, test.want)
+			}
+		})
 	}
 }

@@ -32,6 +32,7 @@ const (
 	madeAsked          = "requests for nodes"
 	madeProvisioned    = "requests for nodes that are provisioned"
 	madeScaledDown     = "idle nodes that an autoscaler takes away"
+	madeRestarts       = "restarts of NATS by an operator, after its disk was full"
 	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )
 

@@ -93,13 +93,17 @@ func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) 
 
 // StoreDeadLetter implements the engine's DeadLetters.
 func (m messageLog) StoreDeadLetter(_ context.Context, d bus.Delivery, _ string) error {
-	return m.c.w.call(natsServer, "StoreDeadLetter", func() error {
-		if m.c.w.net.isFull() {
+	w := m.c.w
+	from := w.cur.m
+	err := w.call(natsServer, "StoreDeadLetter", func() error {
+		if !w.net.storesIn(bus.DeadStream) {
 			return errFull
 		}
-		m.c.w.net.dead = append(m.c.w.net.dead, d)
+		w.net.dead = append(w.net.dead, d)
 		return nil
 	})
+	from.storage.Note(event.DeadSubject(d.Subject), err, w.now)
+	return err
 }
 
 // KeepUndelivered implements the engine's DeadLetters. The played NATS refuses no dead letter.

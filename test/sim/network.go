@@ -32,6 +32,9 @@ type network struct {
 	losses  int            // how often it has lost messages
 	dead    []bus.Delivery // the dead letters, as they were
 	full    time.Time      // until when its disk is
+	// stuck are the streams that could not store a message for want of room and store none until
+	// NATS is restarted.
+	stuck map[string]bool
 	// clustered: whether it has a message is looked at before what that is to follow,
 	// as servers do that have others; one alone does it the other way around.
 	clustered bool
@@ -91,7 +94,7 @@ type signal struct {
 }
 
 func newNetwork(w *World) *network {
-	n := &network{w: w, isAway: map[string]time.Time{}, streams: map[string]*stream{}, works: map[string]*work{}, lines: map[string]time.Time{}, clustered: w.Seed%2 == 1}
+	n := &network{w: w, isAway: map[string]time.Time{}, streams: map[string]*stream{}, works: map[string]*work{}, stuck: map[string]bool{}, lines: map[string]time.Time{}, clustered: w.Seed%2 == 1}
 	n.ensure()
 	return n
 }
@@ -205,6 +208,7 @@ func (n *network) onReconnect(m *machine, notify func()) {
 func (n *network) wipe() {
 	n.losses++
 	n.streams = map[string]*stream{}
+	clear(n.stuck) // it was restarted
 	for _, w := range n.works {
 		w.pending = map[uint64]*pending{}
 	}
@@ -214,6 +218,7 @@ func (n *network) wipe() {
 // loseTail takes the last messages of each stream away.
 func (n *network) loseTail(count int) {
 	n.losses++
+	clear(n.stuck) // it was restarted
 	for _, s := range streamNames {
 		stream := n.streams[s.name]
 		if stream == nil {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"muster.dev/muster/pkg/bus"
 	queuemanager "muster.dev/muster/services/queue-manager/simhooks"
 )
 
@@ -21,6 +22,7 @@ type machine struct {
 	paused  time.Time
 	away    time.Time // does not start before
 	memory  *queuemanager.Memory
+	storage bus.Storage // what NATS did not store of the messages of this life
 	skew    time.Duration
 	cut     map[string]bool // servers that it does not reach
 	procs   []*proc
@@ -55,7 +57,7 @@ func (m *machine) start() {
 		m.w.after(rest, m.start)
 		return
 	}
-	m.memory = queuemanager.NewMemory()
+	m.memory, m.storage = queuemanager.NewMemory(), bus.Storage{}
 	m.dead, m.life = false, m.life+1
 	m.w.narrate("%s starts", m.name)
 	m.boot(m)

@@ -53,7 +53,7 @@ func TestSeedsOfClasses(t *testing.T) {
 			t.Errorf("only %d seeds of class %d", had[c], c)
 		}
 	}
-	for _, name := range []string{madeEarly, madeCramped, madeHolds, madeResumed, madeRequeued, madeRanked, madeMoved, madeRepeated} {
+	for _, name := range []string{madeEarly, madeCramped, madeHolds, madeResumed, madeRequeued, madeRanked, madeMoved, madeRepeated, madeRestarts} {
 		if made[name] == 0 {
 			t.Errorf("there are no %s in these seeds: %v", name, made)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ func (n *network) store(subject, id string, data []byte, holds condition) (uint6
 	if s.bare {
 		return 0, errBare
 	}
-	if n.isFull() {
+	if !n.storesIn(s.name) {
 		return 0, errFull
 	}
 	before, known := s.ids[id]
@@ -136,7 +137,11 @@ func (n *network) publish(subject, id string, data []byte, holds condition) (bus
 			if fault == DoneButFailed || !w.reaches(m, natsServer) {
 				err = errLost
 			}
-			w.after(w.latency(), func() { reply(answer{sequence, n.heardOf(err)}) })
+			answers := w.latency()
+			if errors.Is(n.heardOf(err), errFull) {
+				answers = callPatience // it does not, and the sender gives up
+			}
+			w.after(answers, func() { reply(answer{sequence, err}) })
 		})
 	}
 	return bus.PublishedBy(func(context.Context) (uint64, error) {
@@ -144,7 +149,8 @@ func (n *network) publish(subject, id string, data []byte, holds condition) (bus
 			waiting = w.cur
 			w.cur.wait()
 		}
-		return got.sequence, got.err
+		m.storage.Note(subject, got.err, w.now)
+		return got.sequence, n.heardOf(got.err)
 	}), nil
 }
 

@@ -25,6 +25,8 @@ type submitter struct {
 	hostile map[workload.ID]bool
 	// questions are the messages that wait for an answer, by message id.
 	questions map[string]*question
+	// storage is what the submitters' client notes of messages that NATS does not store.
+	storage bus.Storage
 	// readTo is how far the stream of events has been read, readOf which one it was.
 	readTo uint64
 	readOf time.Time
@@ -149,7 +151,9 @@ func (s *submitter) send(subject, id string, data []byte, stored func()) string 
 	id = fmt.Sprintf("%s#%d", id, s.count)
 	s.w.after(s.w.latency(), func() {
 		if !s.w.net.down(natsServer) {
-			if _, err := s.w.net.store(subject, id, data, nil); err == nil { // without an answer it comes again
+			_, err := s.w.net.store(subject, id, data, nil)
+			s.storage.Note(subject, err, s.w.now)
+			if err == nil { // without an answer it comes again
 				stored()
 			}
 		}
