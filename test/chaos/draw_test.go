@@ -42,18 +42,26 @@ const seedVariable = "MUSTER_CHAOS_SEED"
 // seeded returns the seed of the run.
 func seeded(t *testing.T) uint64 {
 	t.Helper()
-	text := os.Getenv(seedVariable)
-	if *seed == 0 && text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", seedVariable, err)
-		}
-		*seed = given
-	}
-	if *seed == 0 {
-		*seed = rand.Uint64()>>32 + 1
+	var err error
+	if *seed, err = seedOf(*seed, os.Getenv(seedVariable)); err != nil {
+		t.Fatal(err)
 	}
 	return *seed
+}
+
+// seedOf returns the seed of the flag, else that of the variable, else a new one.
+func seedOf(flag uint64, variable string) (uint64, error) {
+	switch {
+	case flag != 0:
+		return flag, nil
+	case variable == "":
+		return rand.Uint64()>>32 + 1, nil
+	}
+	given, err := strconv.ParseUint(variable, 10, 64)
+	if err != nil || given == 0 {
+		return 0, fmt.Errorf("%s is %q: want a number above 0", seedVariable, variable)
+	}
+	return given, nil
 }
 
 // drawn is what the flags say. The same seed draws the same.

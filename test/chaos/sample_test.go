@@ -65,3 +65,32 @@ func TestQuick(t *testing.T) {
 		t.Error("the short run leaves out nothing")
 	}
 }
+
+// A test that runs again has the seed of the variable that test/run.sh sets; a flag wins.
+func TestSeedOf(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flag     uint64
+		variable string
+		want     uint64
+		refused  bool
+	}{
+		"flag":                   {flag: 7, want: 7},
+		"variable":               {variable: "12", want: 12},
+		"both":                   {flag: 7, variable: "12", want: 7},
+		"variable with no seed":  {variable: "0", refused: true},
+		"variable with no count": {variable: "x", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := seedOf(c.flag, c.variable); got != c.want || (err != nil) != c.refused {
+				t.Errorf("the seed is %d, %v; want %d", got, err, c.want)
+			}
+		})
+	}
+	first, err := seedOf(0, "")
+	second, again := seedOf(0, "")
+	if first == 0 || first == second || err != nil || again != nil {
+		t.Errorf("without both the seeds are %d and %d, %v, %v", first, second, err, again)
+	}
+}
