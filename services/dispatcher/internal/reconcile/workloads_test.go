@@ -185,10 +185,31 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestAnotherLeaderAsks: a question about everything shows whether the leader is new.
+// TestAnotherLeaderAsks: a question about everything shows whether the leader is new, and the
+// first one of each leader makes the next round a hasty one.
 func TestAnotherLeaderAsks(t *testing.T) {
 	t.Parallel()
-	p := play(t)
+	const all, slow, hasty = 200, 2, 20
+	var before []event.GangStatus
+	for i := range all {
+		before = append(before, event.GangStatus{Workload: workload.ID(fmt.Sprint(i)), Cluster: "c", Attempt: 1})
+	}
+	p := play(t, before...)
+	for _, status := range before {
+		command := rayCommand(1)
+		command.Workload = status.Workload
+		p.workloads.accept(&command, p.clock)
+	}
+	next := func() (statuses int) {
+		p.RepublishNext()
+		for _, w := range p.workloads.all() {
+			if status, _ := w.last(); w.mustRepublish() {
+				w.noteReported(status)
+				statuses++
+			}
+		}
+		return statuses
+	}
 	for i, step := range []struct {
 		question event.ReportWanted
 		another  bool
@@ -200,6 +221,15 @@ func TestAnotherLeaderAsks(t *testing.T) {
 	} {
 		if got := p.Ask(&step.question); got != step.another {
 			t.Errorf("question %d: another leader is %v, want %v", i+1, got, step.another)
+		}
+		want := slow
+		if step.another {
+			want = hasty
+		}
+		for part := range 11 { // ten of haste, and one
+			if got := next(); part == 0 && got != want {
+				t.Errorf("question %d: the next part has %d statuses, want %d", i+1, got, want)
+			}
 		}
 	}
 }
