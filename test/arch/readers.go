@@ -68,6 +68,7 @@ func readings() map[string]reading {
 		// What Muster itself has written.
 		"pkg/local/devcluster":                  ours(2, "the answers of the dev cluster"),
 		"pkg/local/natsserver":                  ours(2, "the ports and subscriptions of a server that the test started"),
+		"pkg/testkit/alerttest":                 ours(1, "the alerts of the chart"),
 		"services/intake/internal/trial":        ours(1, "intake gives it to the process that it starts"),
 		"services/muster/internal/cli":          ours(2, "only written out again, and Cell makes it safe"),
 		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),

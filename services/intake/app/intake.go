@@ -20,12 +20,16 @@ import (
 	"muster.dev/muster/services/intake/internal/submission"
 )
 
-// newResults registers the counter of submissions by result.
+// newResults registers the counter of submissions by result. All results begin with zero, so
+// that Prometheus sees the first increase of each.
 func newResults(registry *prometheus.Registry) *prometheus.CounterVec {
 	results := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "muster_intake_submissions_total", Help: "Submissions read, by result.",
 	}, []string{"result"})
 	registry.MustRegister(results)
+	for _, result := range []string{"accepted", "rejected", "retried", "given up", "dropped"} {
+		results.WithLabelValues(result)
+	}
 	return results
 }
 

@@ -247,6 +247,7 @@ func TestWhatPostgresCannotStoreIsSetApart(t *testing.T) {
 	if got := w.rejected(bad.ID).Reason; got.Kind != workload.ReasonNotStorable || !strings.Contains(got.Message, "cannot be stored") {
 		t.Errorf("rejected because of %+v", got)
 	}
+	w.notStorable("submission")
 	w.command(before, event.Present, 1)
 	w.command(after, event.Present, 1)
 }

@@ -91,6 +91,27 @@ func (w *world) others(name string) {
 	w.phase(id, workload.Cancelled)
 }
 
+// notStorable fails when the metric has not counted a refusal of that kind.
+func (w *world) notStorable(what string) {
+	w.t.Helper()
+	families, err := w.runtime.Metrics.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "muster_not_storable_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			counted[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+		}
+	}
+	if counted[what] < 1 {
+		w.t.Errorf("muster_not_storable_total counts %v, want one of %s", counted, what)
+	}
+}
+
 // fewTerms bounds the terms that one refusal may cost.
 const fewTerms = 6
 
@@ -342,6 +363,8 @@ func TestReleasedFromQuarantine(t *testing.T) {
 		return e.ID == bad && e.Reason != nil && e.Reason.Kind == workload.ReasonNotStorable
 	})
 	w.waits(w.submit(gangOf("waits", "default", 1)), workload.ReasonFit) // what it has stays charged
+	w.metric("muster_quarantined", 1)
+	w.notStorable("workload")
 	explanation, err := w.queries.Explain(w.ctx, query.ExplainRequest{ID: bad})
 	if err != nil || explanation.Reason.Kind != workload.ReasonNotStorable {
 		t.Errorf("explained is %+v, %v", explanation, err)
@@ -356,4 +379,5 @@ func TestReleasedFromQuarantine(t *testing.T) {
 		t.Fatalf("released %v, %v", released, err)
 	}
 	w.phase(bad, workload.Running)
+	w.metric("muster_quarantined", 0)
 }

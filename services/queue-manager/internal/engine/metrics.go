@@ -52,7 +52,8 @@ type Metrics struct {
 	clusters              clusterStates        // shown by clusterState
 }
 
-// NewMetrics registers the metrics. Labels that are known begin with zero.
+// NewMetrics registers the metrics. Labels that are known begin with zero: Prometheus sees no
+// increase in a series that appears with a value, and an alert would miss the first event.
 func NewMetrics(registry *prometheus.Registry) *Metrics {
 	in := registrar{registry}
 	m := &Metrics{
@@ -103,7 +104,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		quarantined: in.gauge("muster_quarantined",
 			"Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them."),
 		notStorable: in.counters("muster_not_storable_total", "what",
-			"What the database refused to store: workloads, nodes, submissions, other messages, records of decisions, configurations, and notes of what was published."),
+			"What the database refused to store, by its kind."),
 		questions: in.seconds("muster_explain_handover_seconds", 0.00005, 16,
 			"Time that a question of why a workload waits takes of the leader's goroutine."),
 		explained: in.seconds("muster_explain_seconds", 0.001, 14,
@@ -129,8 +130,14 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)
 	}
-	for _, result := range []string{"requeued", "removed", "ended", "lost"} {
+	for _, result := range []string{"requeued", "removed", "ended", "lost", "unasked"} {
 		m.recovered.WithLabelValues(result)
+	}
+	for _, result := range []string{"begun", "over", "failed"} {
+		m.terms.WithLabelValues(result)
+	}
+	for _, what := range []string{"workload", "node", "submission", "message", "record", "configuration", "past usage", "mark", "outbox"} {
+		m.notStorable.WithLabelValues(what)
 	}
 	return m
 }
