@@ -32,7 +32,8 @@ func Requests(pod *corev1.Pod) (resource.List, error) {
 
 // PodTemplate returns the scheduling constraints of a pod with this spec. The spec is as
 // submitted: a limit without a request counts as the request, as the API server's
-// default. What the namespace's defaults may add is in Unset.
+// default. What the namespace's defaults may add is in Unset, and what its LimitRanges are
+// compared with in Asks.
 func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 	if err := sound(spec); err != nil {
 		return workload.Template{}, err
@@ -53,7 +54,7 @@ func PodTemplate(spec *corev1.PodSpec) (workload.Template, error) {
 		return workload.Template{}, err
 	}
 	return workload.Template{
-		Requests: requests, Unset: unset, NodeSelector: spec.NodeSelector,
+		Requests: requests, Unset: unset, Asks: asksOf(defaulted), NodeSelector: spec.NodeSelector,
 		Affinity: requiredTerms(spec.Affinity), Tolerations: tolerations(spec.Tolerations), HostPorts: HostPorts(spec),
 	}, nil
 }

@@ -98,6 +98,7 @@ affinity:
 	want := workload.Template{
 		Requests:     resource.List{"pods": 1},
 		Unset:        workload.Unset{"cpu": {{Times: 1}}, "memory": {{Times: 1}}},
+		Asks:         [][]workload.ContainerAsk{{{Name: "a"}}},
 		NodeSelector: map[string]string{"zone": "a"},
 		Affinity: []workload.NodeTerm{
 			{

@@ -59,7 +59,7 @@ func TestConstraintsWithinTheGang(t *testing.T) {
 				return
 			}
 			got := submission.PodSets[1]
-			got.Template.Requests, got.Template.Unset = nil, nil
+			got.Template.Requests, got.Template.Unset, got.Template.Asks = nil, nil, nil
 			c.want.Name, c.want.Role, c.want.Count = "w", workload.RoleWorker, 4
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.name, diff)

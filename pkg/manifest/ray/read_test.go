@@ -103,9 +103,16 @@ func TestReadCluster(t *testing.T) {
 		PodSets: []workload.PodSet{
 			{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{
 				Requests: resource.List{"cpu": 2000, "memory": 16e9, "pods": 1},
+				Asks: [][]workload.ContainerAsk{{
+					{Name: "ray-head", Requests: resource.List{"cpu": 2000, "memory": 16e9}, Limits: resource.List{"cpu": 2000, "memory": 16e9}},
+				}},
 			}},
 			{Name: "gpu", Role: workload.RoleWorker, Count: 2, Template: workload.Template{
-				Requests:     resource.List{"cpu": 4000, "memory": 16e9, "nvidia.com/gpu": 2, "pods": 1},
+				Requests: resource.List{"cpu": 4000, "memory": 16e9, "nvidia.com/gpu": 2, "pods": 1},
+				Asks: [][]workload.ContainerAsk{{
+					{Name: "wait-gcs-ready", Kind: workload.AskInit, Requests: resource.List{"cpu": 200, "memory": 256 << 20}, Limits: resource.List{"cpu": 200, "memory": 256 << 20}},
+					{Name: "ray-worker", Requests: resource.List{"cpu": 4000, "memory": 16e9, "nvidia.com/gpu": 2}, Limits: resource.List{"cpu": 4000, "memory": 16e9, "nvidia.com/gpu": 2}},
+				}},
 				NodeSelector: map[string]string{"zone": "a"},
 			}},
 		},

@@ -33,6 +33,9 @@ func CheckComplexity(sets []PodSet) error {
 		if one.requests > MostRequests {
 			return fmt.Errorf("pod set %.80q asks for %d resources; want at most %d", sets[i].Name, one.requests, MostRequests)
 		}
+		if size := SizeOfAsks(sets[i].Template.Asks); size > MostAsks {
+			return fmt.Errorf("pod set %.80q lists %d containers, requests and limits of containers; want at most %d", sets[i].Name, size, MostAsks)
+		}
 		if one.terms > MostTerms {
 			return fmt.Errorf("pod set %.80q has %d terms in its node selector, node affinity (each value is one) and tolerations; want at most %d: give the nodes a label in common",
 				sets[i].Name, one.terms, MostTerms)

@@ -88,6 +88,7 @@ func (t *Template) with(defaults resource.List) resource.List {
 
 // Max returns the template with what either of two pods asks for, which are alike otherwise.
 func (t Template) Max(other Template) Template {
+	t.Asks = asksOfBoth(t.Asks, other.Asks)
 	unset := Unset{}
 	for _, each := range []Template{t, other} {
 		for name := range each.Unset {

@@ -134,7 +134,10 @@ type Template struct {
 	// (resource.Pods: 1).
 	Requests resource.List `json:"requests"`
 	// Unset is how the request depends on the defaults of the namespace.
-	Unset        Unset             `json:"unset,omitempty"`
+	Unset Unset `json:"unset,omitempty"`
+	// Asks has the containers of the pod, and of a pod that comes after it in its place;
+	// without them what LimitRanges demand of the pod is not known.
+	Asks         [][]ContainerAsk  `json:"asks,omitempty"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Affinity is the required node affinity: one of the terms must match.
 	Affinity    []NodeTerm   `json:"affinity,omitempty"`

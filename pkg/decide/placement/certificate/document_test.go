@@ -35,7 +35,7 @@ func secretFleet() *placement.Fleet {
 // TestATenantLearnsNoNamesByWhatItAsksFor: whatever a workload names (keys of labels,
 // domains, ranges, fields, tolerations), its certificate has no name of a node, domain,
 // taint or flavor's label that it did not name itself, and no amount beyond its own
-// requests.
+// requests. Its containers are not in it either.
 func TestATenantLearnsNoNamesByWhatItAsksFor(t *testing.T) {
 	t.Parallel()
 	everything := []workload.Toleration{{Operator: "Exists"}}
@@ -51,6 +51,7 @@ func TestATenantLearnsNoNamesByWhatItAsksFor(t *testing.T) {
 		"a range":      {Affinity: affinity(workload.Requirement{Key: "price", Operator: "Gt", Values: []string{"5"}}, workload.Requirement{Key: "price", Operator: "Lt", Values: []string{"9999"}}), Tolerations: everything},
 		"a field":      {Affinity: []workload.NodeTerm{{Fields: []workload.Requirement{{Key: "metadata.name", Operator: "NotIn", Values: []string{"guess"}}}}}, Tolerations: everything},
 		"a toleration": {Tolerations: []workload.Toleration{{Key: "dedicated", Operator: "Exists"}}},
+		"containers":   {Asks: [][]workload.ContainerAsk{{{Name: "secret-container", Requests: resource.List{"secret.dev/device": 777}}}}},
 		"ports":        {HostPorts: []workload.HostPort{{Port: 80}}, Tolerations: everything},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,10 +94,12 @@ func Make(draft Draft) (*Document, error) {
 	return d, nil
 }
 
-// demanded returns the pod sets with what a place must have, without preferences.
+// demanded returns the pod sets with what a place must have, without preferences and the names
+// of containers.
 func demanded(sets []workload.PodSet) []workload.PodSet {
 	sets = slices.Clone(sets)
 	for i := range sets {
+		sets[i].Template.Asks = nil
 		t := sets[i].Topology
 		if t == nil || t.Mode != workload.TopologyPreferred {
 			continue
