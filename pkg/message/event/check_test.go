@@ -11,6 +11,7 @@ import (
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // TestLiesOfACluster: what no honest watcher or dispatcher tells is refused before it
@@ -37,6 +38,10 @@ func TestLiesOfACluster(t *testing.T) {
 	pod := func(p event.GangPod) event.Payload {
 		return &event.GangObserved{Cluster: "b", Workload: "w", Pods: []event.GangPod{p}}
 	}
+	limited := func(ranges ...workload.LimitRange) event.Payload {
+		return &event.NamespaceObserved{Cluster: "b", Namespace: "ns", Ranges: ranges}
+	}
+	item := workload.LimitItem{Max: resource.List{"cpu": 1000}, Ratio: resource.List{"cpu": 1500}}
 	for name, c := range map[string]struct {
 		reported event.Payload
 		ok       bool
@@ -70,6 +75,12 @@ func TestLiesOfACluster(t *testing.T) {
 		"a status to come":         {&event.GangStatus{Session: math.MaxInt64}, false},
 		"an absurd attempt":        {&event.GangStatus{Attempt: math.MaxInt64}, false},
 		"an absurd later attempt":  {&event.GangStatus{Attempt: 1, Later: math.MaxInt64}, false},
+		"an honest LimitRange":     {limited(workload.LimitRange{Name: "r", Items: []workload.LimitItem{item}}), true},
+		"many LimitRanges":         {limited(make([]workload.LimitRange, workload.MostRanges+1)...), false},
+		"many items":               {limited(workload.LimitRange{Items: make([]workload.LimitItem, workload.MostRangeItems+1)}), false},
+		"many amounts of an item":  {limited(workload.LimitRange{Items: []workload.LimitItem{{Min: amounts}}}), false},
+		"a negative ratio":         {limited(workload.LimitRange{Items: []workload.LimitItem{{Ratio: resource.List{"cpu": -1}}}}), false},
+		"a LimitRange with NUL":    {limited(workload.LimitRange{Name: "r\x00"}), false},
 		"a long UID":               {&event.GangStatus{UID: long}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package event
 
 import (
+	"math"
+
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -18,6 +20,9 @@ type NamespaceObserved struct {
 	// Defaults are what the LimitRanges of the namespace have containers ask for that ask none
 	// of cpu or memory.
 	Defaults resource.List `json:"defaults,omitempty"`
+	// Ranges are the LimitRanges of the namespace, by name; none when one of them, or their
+	// number, is too much to be reported.
+	Ranges []workload.LimitRange `json:"ranges,omitempty"`
 	// Gone says that the namespace does not exist any more.
 	Gone bool `json:"gone,omitempty"`
 }
@@ -42,7 +47,25 @@ func (c *check) namespace(o *NamespaceObserved) {
 			c.fail("the default request of %.80q is %d; want cpu or memory, and no negative amount", name, amount)
 		}
 	}
+	c.count("LimitRanges", len(o.Ranges), workload.MostRanges)
+	for i := range o.Ranges {
+		c.limitRange(&o.Ranges[i])
+	}
 	if o.Unread < 0 || o.Unread > 0 && len(o.Labels) > 0 {
 		c.fail("%d labels are not reported, and %d are; want all or none", o.Unread, len(o.Labels))
+	}
+}
+
+func (c *check) limitRange(r *workload.LimitRange) {
+	c.text("LimitRange", r.Name)
+	c.count("items of a LimitRange", len(r.Items), workload.MostRangeItems)
+	for i := range r.Items {
+		item := &r.Items[i]
+		c.count("amounts of an item of a LimitRange", item.Amounts(), workload.MostRangeAmounts)
+		for what, amounts := range map[string]resource.List{
+			"min": item.Min, "max": item.Max, "ratio": item.Ratio, "default": item.Default, "default request": item.DefaultRequest,
+		} {
+			c.amounts(what, amounts, math.MaxInt64)
+		}
 	}
 }

@@ -43,8 +43,8 @@ type Cache struct {
 	unmanaged  map[Pod]Unmanaged
 	onNode     map[string]map[Pod]struct{}  // unmanaged pods by node, known or not
 	namespaces map[string]map[string]string // their labels
-	// limits are the default requests of each LimitRange, by namespace and name.
-	limits map[string]map[string]resource.List
+	// limits are of each LimitRange, by namespace and name.
+	limits map[string]map[string]Limits
 	// namespacesListed: all namespaces are recorded.
 	namespacesListed bool
 	kinds            []workload.ObjectKind // that the cluster serves; nil is unknown
@@ -64,7 +64,7 @@ func New(cluster string) *Cache {
 	return &Cache{
 		cluster: cluster, nodes: map[string]capacity.Node{},
 		unmanaged: map[Pod]Unmanaged{}, onNode: map[string]map[Pod]struct{}{},
-		namespaces: map[string]map[string]string{}, limits: map[string]map[string]resource.List{},
+		namespaces: map[string]map[string]string{}, limits: map[string]map[string]Limits{},
 		members: map[Pod]Member{}, gangs: map[workload.ID]map[Pod]struct{}{},
 		owners: map[string]Owner{}, controlled: map[string]map[Pod]struct{}{}, excess: map[workload.ID][]Pod{},
 		dirty: queue{has: map[Key]struct{}{}},

@@ -60,7 +60,8 @@ func (p *Cache) namespace(name string, version event.Version) (payload event.Pay
 	labels, ok := p.namespaces[name]
 	o := &event.NamespaceObserved{Version: version, Cluster: p.cluster, Namespace: name, Labels: labels, Gone: !ok}
 	if ok {
-		o.Defaults = p.defaults(name)
+		limited := p.limited(name)
+		o.Defaults, o.Ranges = limited.defaults, limited.ranges
 	}
 	if len(labels) > event.NamespaceLabels {
 		o.Labels, o.Unread = nil, len(labels)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/kube"
-	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/services/capacity-watcher/internal/observed"
 )
 
@@ -34,26 +33,30 @@ func (v *view) namespaces() cache.ReflectorStore {
 // limitsMost bounds how long namespaces wait for the list of LimitRanges.
 const limitsMost = 10 * time.Second
 
-// limits records the default requests of the LimitRanges of all namespaces.
+// limits records the LimitRanges of all namespaces.
 func (v *view) limits(listed func()) cache.ReflectorStore {
 	return &store[*corev1.LimitRange]{
 		set: func(o *corev1.LimitRange) {
-			defaults := kube.Defaults(o)
-			v.target.Apply(func(p *observed.Cache) { p.SetLimits(o.Namespace, o.Name, defaults) })
+			limits := limitsOf(o)
+			v.target.Apply(func(p *observed.Cache) { p.SetLimits(o.Namespace, o.Name, limits) })
 		},
 		remove: func(o *corev1.LimitRange) {
 			v.target.Apply(func(p *observed.Cache) { p.RemoveLimits(o.Namespace, o.Name) })
 		},
 		replace: func(list []*corev1.LimitRange) {
-			all := map[string]map[string]resource.List{}
+			all := map[string]map[string]observed.Limits{}
 			for _, o := range list {
 				if all[o.Namespace] == nil {
-					all[o.Namespace] = map[string]resource.List{}
+					all[o.Namespace] = map[string]observed.Limits{}
 				}
-				all[o.Namespace][o.Name] = kube.Defaults(o)
+				all[o.Namespace][o.Name] = limitsOf(o)
 			}
 			v.target.Apply(func(p *observed.Cache) { p.ReplaceLimits(all) })
 		},
 		listed: listed,
 	}
+}
+
+func limitsOf(o *corev1.LimitRange) observed.Limits {
+	return observed.Limits{Defaults: kube.Defaults(o), Range: kube.RangeOf(o)}
 }
