@@ -34,7 +34,7 @@ func (s *State) Namespace(o *event.NamespaceObserved, now time.Time) {
 		s.observed.refused++
 	default:
 		of[o.Namespace] = o.Version
-		s.admission.SetNamespace(o.Cluster, o.Namespace, admission.Namespace{Labels: o.Labels, Unread: o.Unread, Defaults: o.Defaults})
+		s.admission.SetNamespace(o.Cluster, o.Namespace, admission.Namespace{Labels: o.Labels, Unread: o.Unread, Defaults: o.Defaults, Ranges: o.Ranges})
 	}
 }
 

@@ -18,6 +18,11 @@ import (
 // newShower is an asker whose queue has gangs show themselves as pods, for ten minutes.
 func newShower(t *testing.T) *asker {
 	t.Helper()
+	return newShowerOf(t, workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}})
+}
+
+func newShowerOf(t *testing.T, template workload.Template) *asker {
+	t.Helper()
 	plain := newAskerQueue(t)
 	settings := plain.Settings()
 	policy := settings.Policy
@@ -32,7 +37,7 @@ func newShower(t *testing.T) *asker {
 	a := &asker{&stage{T: t, now: plain.now, pods: map[string]event.GangPod{}}}
 	a.State = New(1, Stored{MaxEvent: 1 << 20, Queues: settings.Queues, Policy: policy})
 	a.node("full", func(n *capacity.Node) { n.Allocatable = resource.List{"cpu": 1, "pods": 10} })
-	a.submit(workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}})
+	a.submit(template)
 	a.wantSent("provision " + requestOne)
 	return a
 }

@@ -67,8 +67,10 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 	for _, cluster := range clusters {
 		draft.Clusters = append(draft.Clusters, certificate.DraftCluster{Name: cluster, Nodes: s.fleets[cluster].Views()})
 	}
-	if why := s.notSelected(w); why != "" {
-		return nil, why
+	for _, why := range []string{s.notSelected(w), s.beyondLimits(w)} {
+		if why != "" {
+			return nil, why
+		}
 	}
 	if why := s.noKind(w); why != nil {
 		return nil, why.Message

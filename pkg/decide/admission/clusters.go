@@ -58,6 +58,9 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	if namespace := w.Workload.Namespace; !s.mayUse(w.queue, namespace, cluster) {
 		return s.whyNotSelected(w.queue, namespace, cluster)
 	}
+	if slices.Contains(w.beyond, cluster) {
+		return s.whyBeyond(w.Workload, cluster)
+	}
 	if kind := s.unserved(w, cluster); kind != "" {
 		return fmt.Sprintf("cluster %q serves no kind %s; install its definition there", cluster, kind)
 	}
@@ -94,7 +97,7 @@ func (s *State) selects(w *Waiting, cluster string) (not workload.ClusterSelecto
 
 // mayBeBarred reports whether any cluster may be barred to the workload.
 func (s *State) mayBeBarred(w *Waiting) bool {
-	return s.tree.ChoosesClusters() || len(s.silent) > 0 || w.queue.quota.Selector() != nil ||
+	return s.tree.ChoosesClusters() || len(s.silent) > 0 || len(w.beyond) > 0 || w.queue.quota.Selector() != nil ||
 		len(s.served) > 0 && slices.ContainsFunc(s.clusters, func(c string) bool { return s.unserved(w, c) != "" }) ||
 		slices.ContainsFunc(w.Workload.PodSets, func(set workload.PodSet) bool { return set.Clusters != "" })
 }
@@ -160,7 +163,8 @@ func (s *State) shutOut(w *Waiting) bool {
 	return slices.ContainsFunc(s.candidates(w), func(cluster string) bool {
 		out := s.tree.Cordon(cluster) != nil || !s.silent[cluster].IsZero()
 		_, selects := s.selects(w, cluster)
-		return out && selects && s.fleets[cluster].Len() > 0 && s.tree.Takes(cluster, w.queue.name) && s.mayUse(w.queue, w.Workload.Namespace, cluster)
+		return out && selects && s.fleets[cluster].Len() > 0 && s.tree.Takes(cluster, w.queue.name) && s.mayUse(w.queue, w.Workload.Namespace, cluster) &&
+			!slices.Contains(w.beyond, cluster)
 	})
 }
 

@@ -19,6 +19,7 @@ func Decide(s *State, now time.Time) Plan {
 	d.orderByUse()
 	d.endBudgetStops()
 	d.recheckNamespaces()
+	d.recheckRanges()
 	d.recheckDefaults()
 	d.endBackoffs()
 	d.drain()

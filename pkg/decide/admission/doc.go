@@ -13,6 +13,7 @@
 //
 //	orderByUse                 use_order.go       queues that order by what LocalQueues used
 //	recheckNamespaces          recheck.go         namespaces that are selected now, or no more
+//	recheckRanges              recheck.go         pods that LimitRanges allow now, or no more
 //	recheckDefaults            recheck.go         what namespaces have pods ask for by default
 //	endBackoffs, drain         decide.go          back-offs that are over; queues to empty
 //	drainClusters              drain_clusters.go  clusters to empty
@@ -64,7 +65,7 @@
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar
 //	ground      loss, regret, victim_order, queue, queue_front, equivalence_class, local_use,
-//	            signature, order, lacking, allowance, savepoint, namespaces, served, plan,
+//	            signature, order, lacking, allowance, savepoint, limit_ranges, namespaces, served, plan,
 //	            state
 //
 // # What-ifs

@@ -22,6 +22,8 @@ import (
 //	kinds of objects that wait
 //	a queue selects another namespace all classes of queues that        other clusters count
 //	                                  select, and who was held by that
+//	a LimitRange of a namespace       classes that one keeps out of a   other clusters count
+//	                                  cluster, and who was held by that
 //	a node has another shape          classes that never fitted and     their reason is stale
 //	                                  now may, and the reverse
 //	quota came back in a tree, or     classes of the tree that may be   their refusal is stale
@@ -74,6 +76,7 @@ type events struct {
 	shownEnded       bool            // a gang shows itself to an autoscaler no longer
 	namespaces       bool            // queues may select other namespaces
 	defaults         bool            // containers of a namespace ask for something else by default
+	ranges           bool            // LimitRanges of a namespace may allow other pods
 }
 
 func (e *events) any() bool {
@@ -82,12 +85,12 @@ func (e *events) any() bool {
 
 // refreshReservations reports whether a head may now start sooner than reserved.
 func (e *events) refreshReservations() bool {
-	return e.capacityGrew || e.clusterAdded || e.clustersChanged || e.namespaces || len(e.quotaFreed) > 0
+	return e.capacityGrew || e.clusterAdded || e.clustersChanged || e.namespaces || e.ranges || len(e.quotaFreed) > 0
 }
 
 func (e *events) clear() {
 	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged = false, false, false, false
-	e.provisioned, e.shownEnded, e.namespaces, e.defaults, e.reshaped = false, false, false, false, nil
+	e.provisioned, e.shownEnded, e.namespaces, e.defaults, e.ranges, e.reshaped = false, false, false, false, false, nil
 	clear(e.quotaFreed)
 }
 
@@ -142,7 +145,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
+	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, e.ranges && len(class.first().beyond) > 0, e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

@@ -7,6 +7,7 @@ import (
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/resource"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // A ClusterQueue may select the namespaces that use it by their labels. A namespace of the
@@ -22,6 +23,8 @@ type Namespace struct {
 	Unread int
 	// Defaults are what containers ask for that ask none of a resource (LimitRanges).
 	Defaults resource.List
+	// Ranges are its LimitRanges; none when they are not known.
+	Ranges []workload.LimitRange
 }
 
 // unmet says which requirement of the selector the namespace does not meet; empty for none.
@@ -40,21 +43,23 @@ type namespaces struct {
 	// required: one that has not been reported may not use a queue that selects. While a
 	// term begins they may, because their reports are still to be read.
 	required bool
+	judged   map[judgedKey]string // see beyond
 }
 
 func newNamespaces() *namespaces {
-	return &namespaces{of: map[string]map[string]Namespace{}, known: map[string]bool{}}
+	return &namespaces{of: map[string]map[string]Namespace{}, known: map[string]bool{}, judged: map[judgedKey]string{}}
 }
 
 func (n *namespaces) clone() *namespaces {
-	c := &namespaces{of: make(map[string]map[string]Namespace, len(n.of)), known: maps.Clone(n.known), left: n.left, required: n.required}
+	c := newNamespaces()
+	c.known, c.left, c.required = maps.Clone(n.known), n.left, n.required
 	for cluster, names := range n.of {
 		c.of[cluster] = maps.Clone(names)
 	}
 	return c
 }
 
-// SetNamespace sets the labels of a namespace of a cluster, which the caller does not change
+// SetNamespace sets what is known of a namespace of a cluster, which the caller does not change
 // afterwards.
 func (s *State) SetNamespace(cluster, name string, n Namespace) {
 	if s.namespaces.of[cluster] == nil {
@@ -63,6 +68,7 @@ func (s *State) SetNamespace(cluster, name string, n Namespace) {
 	old, was := s.namespaces.of[cluster][name]
 	s.namespaces.of[cluster][name] = n
 	s.events.defaults = s.events.defaults || !old.Defaults.Equal(n.Defaults)
+	s.noteRanges(old.Ranges, n.Ranges)
 	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool {
 		selector := q.quota.Selector()
 		return selector != nil && (!was || old.unmet(selector) != n.unmet(selector))
@@ -77,7 +83,17 @@ func (s *State) RemoveNamespace(cluster, name string) {
 	}
 	delete(s.namespaces.of[cluster], name)
 	s.events.defaults = s.events.defaults || len(old.Defaults) > 0
+	s.noteRanges(old.Ranges, nil)
 	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool { return q.quota.Selector() != nil })
+}
+
+// noteRanges has answers dropped that other LimitRanges have made wrong.
+func (s *State) noteRanges(old, now []workload.LimitRange) {
+	if workload.SameRanges(old, now) {
+		return
+	}
+	clear(s.namespaces.judged)
+	s.events.ranges = true
 }
 
 // NamespacesKnown says that a cluster has reported all of its namespaces.

@@ -90,7 +90,7 @@ func (s *State) noKind(w *Waiting) *workload.Reason {
 	which := "no cluster serves"
 	for _, cluster := range s.candidates(w) {
 		kind := s.unserved(w, cluster)
-		if _, selects := s.selects(w, cluster); !selects || !s.tree.Takes(cluster, w.queue.name) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) ||
+		if _, selects := s.selects(w, cluster); !selects || !s.tree.Takes(cluster, w.queue.name) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) || slices.Contains(w.beyond, cluster) ||
 			s.fleets[cluster].Len() == 0 && (kind != "" || s.served[cluster] == nil) {
 			which = "no cluster that takes the workload serves"
 			continue

@@ -50,7 +50,7 @@ func (s *State) SetCluster(name string) {
 func (s *State) SetNode(n capacity.Node) {
 	fleet := s.fleet(n.Cluster)
 	if fleet.Len() == 0 {
-		s.events.clusterAdded, s.events.namespaces = true, true
+		s.events.clusterAdded, s.events.namespaces, s.events.ranges = true, true, true
 	}
 	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))

@@ -121,7 +121,7 @@ func byRunTime(a, b *Waiting) int {
 // key returns the class of the workload. In a Backfill queue, and while nodes are reserved,
 // gangs of one class also have equal run times.
 func (w *Waiting) key() classKey {
-	key := classKey{signature: w.signature, priority: w.Workload.Priority, tried: len(w.Tried)}
+	key := classKey{signature: w.signature, priority: w.Workload.Priority, tried: len(w.Tried), beyond: strings.Join(w.beyond, "\n")}
 	if w.Grows {
 		key.grows = w.Workload.ID
 	}

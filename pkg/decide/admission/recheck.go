@@ -28,6 +28,31 @@ func (d *decision) recheckNamespaces() {
 	}
 }
 
+// recheckRanges holds the waiting workloads whose pods LimitRanges do not allow any more, and
+// lets those go whose pods they now do. It looks at all that wait: LimitRanges change rarely.
+func (d *decision) recheckRanges() {
+	s := d.state
+	if !s.events.ranges {
+		return
+	}
+	var changed []*Waiting
+	for w := range s.waiting.All() {
+		beyond := s.beyond(w)
+		if len(beyond)+len(w.beyond) > 0 && (!slices.Equal(beyond, w.beyond) || !bothHeld(w.held, s.heldBy(w))) {
+			changed = append(changed, w)
+		}
+	}
+	slices.SortFunc(changed, before)
+	for _, w := range changed {
+		again := w.resubmitted(s)
+		again.Reported = false
+		if n := w.nomination(s); n != nil { // it is tried first again, unless its cluster refuses it now
+			again.Nominated = !slices.Contains(s.beyond(w), n.cluster)
+		}
+		s.Enqueue(again)
+	}
+}
+
 // endBudgetStops lets those go that were held by budgets of a period that is over.
 func (d *decision) endBudgetStops() {
 	s := d.state

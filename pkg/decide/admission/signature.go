@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -93,16 +95,41 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 }
 
 func signatureKey(podSets []workload.PodSet, home string, needs []workload.ObjectKind) string {
+	without := slices.Clone(podSets)
+	for i := range without {
+		without[i].Template.Asks = nil
+	}
 	encoded, err := json.Marshal(struct {
 		PodSets []workload.PodSet
 		Home    string
 		Needs   []workload.ObjectKind
-	}{podSets, home, needs})
+	}{without, home, needs})
 	if err != nil {
 		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
 	}
-	sum := sha256.Sum256(encoded)
+	sum := sha256.Sum256(appendAsks(encoded, podSets))
 	return string(sum[:])
+}
+
+// appendAsks appends what the containers ask for, in less time than it takes as JSON: a new
+// leader makes the keys of all that wait.
+func appendAsks(key []byte, podSets []workload.PodSet) []byte {
+	for i := range podSets {
+		for _, pod := range podSets[i].Template.Asks {
+			for j := range pod {
+				key = strconv.AppendQuote(strconv.AppendQuote(key, pod[j].Name), pod[j].Kind)
+				for _, list := range []resource.List{pod[j].Requests, pod[j].Limits} {
+					for _, name := range list.Names() {
+						key = strconv.AppendInt(strconv.AppendQuote(key, string(name)), list[name], 10)
+					}
+					key = append(key, ';')
+				}
+			}
+			key = append(key, '|')
+		}
+		key = append(key, '\n')
+	}
+	return key
 }
 
 // dropSignature releases a signature, and forgets it with the last reference.

@@ -57,6 +57,7 @@ type Waiting struct {
 	class     *equivalenceClass // nil while held or backing off, or nominated
 	index     int               // in the class
 	held      *workload.Reason
+	beyond    []string // clusters that would refuse its pods, see State.beyond
 }
 
 // Enqueue adds a waiting workload, or replaces it. Workloads with equal pod sets share
@@ -76,6 +77,7 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	s.applyDefaults(added)
 	added.signature = s.signatureOf(w.Workload)
 	added.signature.refs++
+	added.beyond = s.beyond(added)
 	s.waiting.Put(added)
 	if w.Held != "" {
 		s.held++
@@ -104,8 +106,8 @@ func (s *State) SetReported(id workload.ID, reported bool) {
 	}
 }
 
-// heldBy returns the reason of a held workload or queue, or of a namespace that the queue
-// does not select; nil when there is none.
+// heldBy returns the reason of a held workload or queue, of a namespace that the queue does not
+// select, or of LimitRanges that pods are beyond; nil when there is none.
 func (s *State) heldBy(w *Waiting) *workload.Reason {
 	if w.Held != "" {
 		return &workload.Reason{Kind: workload.ReasonHeld, Message: w.Held}
@@ -114,6 +116,9 @@ func (s *State) heldBy(w *Waiting) *workload.Reason {
 		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
 	}
 	if why := s.notSelected(w); why != "" {
+		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
+	}
+	if why := s.beyondLimits(w); why != "" {
 		return &workload.Reason{Kind: workload.ReasonHeld, Message: why}
 	}
 	return nil
@@ -142,8 +147,29 @@ func (s *State) notSelected(w *Waiting) string {
 	return why
 }
 
-// HeldReason returns why a workload would be held if it waited now: it is held by its queue,
-// or its namespace is not selected. nil is not held.
+// beyondLimits returns why each cluster that may take the workload would refuse its pods; empty
+// when one would not, or when there is no cluster yet.
+func (s *State) beyondLimits(w *Waiting) string {
+	beyond, why := s.beyond(w), ""
+	if len(beyond) == 0 {
+		return ""
+	}
+	for _, cluster := range s.candidates(w) {
+		if _, selects := s.selects(w, cluster); !selects || !s.tree.Takes(cluster, w.queue.name) || s.tree.Left(cluster) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) {
+			continue
+		}
+		if !slices.Contains(beyond, cluster) {
+			return ""
+		}
+		if why == "" {
+			why = s.whyBeyond(w.Workload, cluster) + "; it waits until the LimitRange allows it"
+		}
+	}
+	return why
+}
+
+// HeldReason returns why a workload would be held if it waited now: it is held by its queue, its
+// namespace is not selected, or its pods are beyond LimitRanges. nil is not held.
 func (s *State) HeldReason(w *workload.Workload) *workload.Reason {
 	return s.heldBy(&Waiting{Workload: w, queue: s.queue(s.clusterQueue(w))})
 }
@@ -196,7 +222,7 @@ func (s *State) removeWaiting(id workload.ID) {
 // resubmitted returns the waiting workload as a caller would enqueue it now.
 func (w *Waiting) resubmitted(s *State) Waiting {
 	c := *w
-	c.queue, c.signature, c.class, c.held, c.index, c.holds, c.local = nil, nil, nil, nil, 0, nil, nil
+	c.queue, c.signature, c.class, c.held, c.index, c.holds, c.local, c.beyond = nil, nil, nil, nil, 0, nil, nil, nil
 	if w.class != nil || w.nomination(s) != nil {
 		c.NotBefore = time.Time{} // its back-off is over
 	}
