@@ -3,6 +3,7 @@ package arch
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -23,8 +24,9 @@ type retired struct {
 }
 
 // retiredWords must not return in names of packages, files, types and functions, where
-// tests are free, and in comments, including those of tests. docs/terminology.md defines
-// the words that stay.
+// tests are free, and in comments, including those of tests. Words that have gone everywhere
+// must not return in fields, methods of interfaces and variables either. Constants may have
+// them, because they name values of messages. docs/terminology.md defines the words that stay.
 //
 // Words with one meaning left stay: give up (the workers that a RayCluster gives up), take
 // (a term, an epoch, a snapshot), kept (frozen), move (a workload, to another queue).
@@ -152,14 +154,23 @@ func checkRetiredComments(folder string, files []file, words []retired) []string
 var quotedCode = regexp.MustCompile("`[^`\\n]*`")
 
 // checkRetired returns a sentence for each name of a package, its files, types and
-// functions that has a retired word.
+// functions that has a retired word, and for each field, method of an interface and variable
+// that has one that has gone everywhere.
 func checkRetired(folder string, files []file, words []retired) []string {
 	var breaches []string
-	refuse := func(what, name string) {
+	refuseBy := func(applies func(retired) bool, what, name string) {
 		for _, r := range words {
-			if inFolder(folder, r.under) && slices.Contains(wordsOf(name), r.word) {
+			if applies(r) && slices.Contains(wordsOf(name), r.word) {
 				breaches = append(breaches, fmt.Sprintf("%s: %s %s has the retired word %q: use %q", folder, what, name, r.word, r.now))
 			}
+		}
+	}
+	refuse := func(what, name string) {
+		refuseBy(func(r retired) bool { return inFolder(folder, r.under) }, what, name)
+	}
+	refuseAll := func(what string, names []*ast.Ident) {
+		for _, name := range names {
+			refuseBy(func(r retired) bool { return r.under == "" }, what, name.Name)
 		}
 	}
 	refuse("the folder", path.Base(folder))
@@ -177,14 +188,38 @@ func checkRetired(folder string, files []file, words []retired) []string {
 				refuse("function", d.Name.Name)
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
-					if declared, is := spec.(*ast.TypeSpec); is {
+					switch declared := spec.(type) {
+					case *ast.TypeSpec:
 						refuse("type", declared.Name.Name)
+						forEachMember(declared, refuseAll)
+					case *ast.ValueSpec:
+						if d.Tok == token.VAR {
+							refuseAll("variable", declared.Names)
+						}
 					}
 				}
 			}
 		}
 	}
 	return breaches
+}
+
+// forEachMember calls each with the names of the fields, and of the methods of interfaces,
+// that a type declares.
+func forEachMember(declared *ast.TypeSpec, each func(what string, names []*ast.Ident)) {
+	ast.Inspect(declared.Type, func(n ast.Node) bool {
+		switch t := n.(type) {
+		case *ast.StructType:
+			for _, field := range t.Fields.List {
+				each("field", field.Names)
+			}
+		case *ast.InterfaceType:
+			for _, method := range t.Methods.List {
+				each("method", method.Names)
+			}
+		}
+		return true
+	})
 }
 
 // inFolder reports whether a folder is one of those under another; all are under "".

@@ -53,8 +53,10 @@ func TestRetiredWordsBite(t *testing.T) {
 	t.Parallel()
 	words := []retired{{word: "desk", now: "step"}, {word: "say", now: "emit", under: "pkg/state"}}
 	const source = `package desk
-type Desk struct{}
-type desktop struct{}
+type Desk struct{ ofDesk, say int; inner []struct{ desk int } }
+type desktop interface{ Desk(sayDesk int); Say() }
+var theDesk, desks int
+const deskMost = 1
 func (d *Desk) OpenDesk2() {}
 func say() {}
 func essay() {}
@@ -67,11 +69,19 @@ func essay() {}
 			`pkg/desk: the folder desk has the retired word "desk": use "step"`,
 			`pkg/desk: file http_desk.go has the retired word "desk": use "step"`,
 			`pkg/desk: type Desk has the retired word "desk": use "step"`,
+			`pkg/desk: field ofDesk has the retired word "desk": use "step"`,
+			`pkg/desk: field desk has the retired word "desk": use "step"`,
+			`pkg/desk: method Desk has the retired word "desk": use "step"`,
+			`pkg/desk: variable theDesk has the retired word "desk": use "step"`,
 			`pkg/desk: function OpenDesk2 has the retired word "desk": use "step"`,
 		}},
 		"a word of one folder, and those below": {"pkg/state/log", "log.go", []string{
 			`pkg/state/log: package desk has the retired word "desk": use "step"`,
 			`pkg/state/log: type Desk has the retired word "desk": use "step"`,
+			`pkg/state/log: field ofDesk has the retired word "desk": use "step"`,
+			`pkg/state/log: field desk has the retired word "desk": use "step"`,
+			`pkg/state/log: method Desk has the retired word "desk": use "step"`,
+			`pkg/state/log: variable theDesk has the retired word "desk": use "step"`,
 			`pkg/state/log: function OpenDesk2 has the retired word "desk": use "step"`,
 			`pkg/state/log: function say has the retired word "say": use "emit"`,
 		}},
