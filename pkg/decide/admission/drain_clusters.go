@@ -22,8 +22,8 @@ func (s *State) drained() []*Started {
 	return gangs
 }
 
-// mustLeave reports whether a gang is to be evicted from its cluster. From one that has left by
-// force package state moves gangs away, some at a time.
+// mustLeave reports whether a gang is to be evicted from its cluster. In a cluster that has left
+// by force package state releases the places of gangs, some at a time.
 func (s *State) mustLeave(g *Started) bool {
 	cordon := s.tree.Cordon(g.Cluster)
 	return cordon != nil && cordon.Drain && !cordon.Forced && !g.Terminating && !g.Frozen

@@ -22,7 +22,7 @@ type (
 	History   = publish.History
 )
 
-// New returns a publisher; Tell is its step.
+// New returns a publisher; PublishChanges is its step.
 var New = publish.New
 
 // HistoryOf reads what was published before.
