@@ -21,12 +21,12 @@ type SubmissionLog interface {
 	Answered(ctx context.Context, queue string, id workload.ID) (bool, error)
 }
 
-// messageLog is the streams of NATS as SubmissionLog and DeadLetters; the ledger has the
-// dead letters that NATS does not keep.
+// messageLog is the streams of NATS as SubmissionLog and DeadLetters; the store keeps the
+// dead letters that NATS refuses.
 type messageLog struct {
-	bus    *bus.Bus
-	ledger *store.Store
-	epoch  int64
+	bus   *bus.Bus
+	store *store.Store
+	epoch int64
 }
 
 func (l *leader) messageLog() messageLog { return messageLog{l.Bus, l.Store, l.epoch} }
@@ -60,5 +60,5 @@ func (m messageLog) StoreDeadLetter(ctx context.Context, d bus.Delivery, reason 
 
 // KeepUndelivered implements DeadLetters.
 func (m messageLog) KeepUndelivered(ctx context.Context, d bus.Delivery, reason string) error {
-	return m.ledger.KeepUndelivered(ctx, m.epoch, store.Outgoing{EventID: bus.DeadID(d), Subject: event.DeadSubject(d.Subject), Message: d.Data}, reason)
+	return m.store.KeepUndelivered(ctx, m.epoch, store.Outgoing{EventID: bus.DeadID(d), Subject: event.DeadSubject(d.Subject), Message: d.Data}, reason)
 }
