@@ -91,7 +91,7 @@ func (d *decision) replanReservations(against []*headReservation, w *Waiting, fl
 	if slices.ContainsFunc(against, func(r *headReservation) bool { return !r.sumAllows(fleet, flavored.w) }) {
 		return nil
 	}
-	passing, _ := d.solveSparing(w, cluster, flavored.w)
+	passing, _ := d.solveSparing(w.queue, w, cluster, flavored.w)
 	if passing.Outcome != placement.Fits {
 		return nil
 	}

@@ -119,16 +119,16 @@ func (d *decision) lastReserved(w *Waiting, cluster string) (last time.Time) {
 }
 
 // solveSparing is solve on a cluster for a gang that starts now: without the nodes that are
-// reserved for others.
-func (d *decision) solveSparing(w *Waiting, cluster string, placed *workload.Workload) (placement.Verdict, bool) {
+// reserved for others. The allowance of the payer pays for it.
+func (d *decision) solveSparing(payer *queue, w *Waiting, cluster string, placed *workload.Workload) (placement.Verdict, bool) {
 	fleet := d.state.fleet(cluster)
 	if len(d.state.tree.Reservations()) == 0 {
-		return d.solve(w.queue, fleet, placed)
+		return d.solve(payer, fleet, placed)
 	}
 	savepoint := fleet.Begin()
 	defer fleet.Rollback(savepoint)
 	d.spare(w, cluster, d.now)
-	return d.solve(w.queue, fleet, placed)
+	return d.solve(payer, fleet, placed)
 }
 
 // reasonReserved returns why a workload waits that fits, but on nodes that are reserved.

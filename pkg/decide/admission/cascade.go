@@ -56,24 +56,25 @@ func (p *preemption) without(returns candidate, v *victims, sets []candidateSet)
 	if i < 0 {
 		return nil
 	}
+	chosen := named(v.list)
 	var lower []candidate
 	for _, c := range sets[i].candidates {
-		if c.whole == nil && !c.evictedBefore && c.Workload.Priority < returns.Workload.Priority && !includes(v.list, c) {
+		if c.whole == nil && !c.evictedBefore && c.Workload.Priority < returns.Workload.Priority && !chosen[c.Workload.ID] {
 			lower = append(lower, c)
 		}
 	}
-	p.d.spend(p.payer, stepsPerCandidate*len(lower))
+	p.d.spend(p.payer, stepsPerCandidate*len(sets[i].candidates))
 	if len(lower) == 0 {
 		return nil
 	}
-	caused := p.evictedBy(returns, v, lower)
+	caused := named(p.evictedBy(returns, v, lower))
 	if len(caused) == 0 {
 		return nil
 	}
 	list := slices.DeleteFunc(slices.Clone(v.list), func(c candidate) bool { return c.Workload.ID == returns.Workload.ID })
 	for _, first := range []bool{true, false} {
 		for _, c := range lower {
-			if includes(caused, c) == first {
+			if caused[c.Workload.ID] == first {
 				list = append(list, c)
 			}
 		}
@@ -85,13 +86,17 @@ func (p *preemption) without(returns candidate, v *victims, sets []candidateSet)
 	return direct
 }
 
-// includes reports whether the gang of a candidate is among others.
-func includes(list []candidate, c candidate) bool {
-	return slices.ContainsFunc(list, func(other candidate) bool { return other.Workload.ID == c.Workload.ID })
+func named(list []candidate) map[workload.ID]bool {
+	ids := make(map[workload.ID]bool, len(list))
+	for _, c := range list {
+		ids[c.Workload.ID] = true
+	}
+	return ids
 }
 
 // evictedBy returns the gangs among those of a lower priority that a victim would evict to come
-// back where it was, with the workload started; none where it has room, or may evict none.
+// back where it was, with the workload started; none where it has room, or may evict none, or a
+// bound ended the search.
 func (p *preemption) evictedBy(returns candidate, v *victims, lower []candidate) []candidate {
 	undo := p.d.state.savepoint()
 	defer undo()
@@ -102,14 +107,16 @@ func (p *preemption) evictedBy(returns candidate, v *victims, lower []candidate)
 	p.w.queue.quota.Allocate(p.charges)
 
 	g := returns.Started
-	effective := &workload.Workload{PodSets: p.d.state.tree.Effective(g.Workload.PodSets, g.Flavors)}
-	back := &preemption{
-		d: p.d, w: &Waiting{Workload: g.Workload, Order: g.Order, RunTime: g.RunTime, queue: g.queue}, charges: g.charges,
-		flavored: &flavoredSignature{w: effective, transient: true}, cluster: g.Cluster, payer: p.payer,
-	}
-	if back.fits(true) != nil {
+	w := &Waiting{Workload: g.Workload, Order: g.Order, RunTime: g.RunTime, queue: g.queue}
+	w.signature = &podSetSignature{podSets: g.Workload.PodSets, home: g.Workload.Home(), needs: g.Workload.Needs()}
+	w.beyond = p.d.state.beyond(w)
+	back := &preemption{d: p.d, w: w, cluster: g.Cluster, payer: p.payer}
+	room := back.hasRoom()
+	if room || back.cut {
+		p.cut = p.cut || !room
 		return nil
 	}
+	back.charged(g.charges, g.Flavors)
 	back.overQuota = back.lackingCharges()
 	var best *victims
 	for _, a := range back.setsAmong(lower) {
@@ -118,10 +125,37 @@ func (p *preemption) evictedBy(returns candidate, v *victims, lower []candidate)
 		}
 		best = cheaper(best, back.enoughVictims(&a))
 	}
+	if back.cut {
+		p.cut = true
+		return nil
+	}
 	if best == nil {
 		return nil
 	}
 	return best.list
+}
+
+// charged has the search be for the charges of an assignment of flavors.
+func (p *preemption) charged(charges []quota.Charge, flavors []workload.PodSetFlavors) {
+	effective := &workload.Workload{PodSets: p.d.state.tree.Effective(p.w.Workload.PodSets, flavors)}
+	p.charges, p.flavored = charges, &flavoredSignature{w: effective, transient: true}
+}
+
+// hasRoom reports whether the workload starts without any eviction, in any cluster and by any
+// flavors.
+func (p *preemption) hasRoom() bool {
+	all, _, _ := p.w.queue.quota.Assignments(p.w.Workload.PodSets)
+	trial := *p
+	for i := range all {
+		trial.charged(all[i].Charges, all[i].Flavors)
+		for _, trial.cluster = range p.d.state.clustersFor(p.w) {
+			if trial.fits(true) != nil {
+				return true
+			}
+		}
+	}
+	p.cut = trial.cut
+	return false
 }
 
 // setsAmong returns the sets of candidates that policies permit, of those given.

@@ -40,6 +40,38 @@ func TestNoCascadeIsLargerThanTheDirectSet(t *testing.T) {
 	}
 }
 
+// A victim that starts again in another cluster has no others evicted, so it goes.
+func TestAVictimWithRoomElsewhereGoes(t *testing.T) {
+	t.Parallel()
+	const evicts = `"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}`
+	for name, test := range map[string]struct {
+		gpus int64 // of the other cluster
+		want string
+	}{
+		"with room":           {5, "evicts v"},
+		"with less than that": {4, "evicts u2 u1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 6, evicts), gpuQueue("b", 0, evicts), gpuQueue("c", 20, ""))))
+			s.SetNode(nodeOf("node", 64, 12))
+			for i, text := range []string{"u1 a 0 3", "u2 a 0 3", "v b 50 5"} {
+				enter(t, s, i, text)
+				if plan := admission.Decide(s, start.Add(time.Duration(i-5)*time.Minute)); len(plan.Admissions) != 1 {
+					t.Fatalf("%s does not start: %+v", text, plan)
+				}
+			}
+			other := nodeOf("other", 64, test.gpus)
+			other.Cluster = "d"
+			s.SetNode(other)
+			w := enter(t, s, 3, "w a 100 6")
+			if got := answerTo(t, s, w, admission.Decide(s, start)); got != test.want {
+				t.Errorf("the gang %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // Gangs of the queue with the largest share go, also when another set is weighed that has none
 // of that queue: its price is that among all candidates.
 func TestTheLargestShareGoesWhateverElseIsWeighed(t *testing.T) {

@@ -67,7 +67,7 @@ func (p *preemption) enoughTogether(candidates []candidate) bool {
 // lacking returns a pod set that counting shows to have no room on the nodes, and how
 // many of its pods lack it; nil when the proof is another one.
 func (p *preemption) lacking() (*workload.PodSet, int64) {
-	verdict, _ := p.d.solveSparing(p.w, p.cluster, p.flavored.w)
+	verdict, _ := p.d.solveSparing(p.payer, p.w, p.cluster, p.flavored.w)
 	if verdict.Outcome != placement.DoesNotFit || verdict.Certificate.Proof != placement.Counted {
 		return nil, 0
 	}

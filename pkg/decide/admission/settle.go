@@ -31,7 +31,7 @@ func (d *decision) settleNominations() {
 		if w.Grows && len(s.clustersFor(w)) == 0 {
 			continue // the gang is being torn down itself
 		}
-		verdict, _ := d.solveSparing(w, n.cluster, n.flavored.w)
+		verdict, _ := d.solveSparing(w.queue, w, n.cluster, n.flavored.w)
 		switch {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
 			d.admit(w, n.assess, n.flavored, n.cluster, verdict.Placements)

@@ -57,7 +57,7 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	if over := w.queue.quota.Over(a.Charges); over != nil {
 		return over.Reason()
 	}
-	verdict, _ := d.solveSparing(w, w.Asked.Cluster, o.flavored[i].w)
+	verdict, _ := d.solveSparing(w.queue, w, w.Asked.Cluster, o.flavored[i].w)
 	if verdict.Outcome != placement.Fits {
 		why := *verdict.Reason()
 		nodes := ""

@@ -105,7 +105,7 @@ func (p *preemption) fits(borrow bool) []workload.Placement {
 	if q := p.w.queue.quota; !q.Fits(p.charges) || !borrow && q.Borrows(p.charges) {
 		return nil
 	}
-	verdict, _ := p.d.solveSparing(p.w, p.cluster, p.flavored.w)
+	verdict, _ := p.d.solveSparing(p.payer, p.w, p.cluster, p.flavored.w)
 	if verdict.Outcome == placement.Unknown {
 		p.cut = true
 	}
