@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func TestLiesOfACluster(t *testing.T) {
 		return labels, amounts
 	}
 	labels, amounts := many(1001)
+	_, few := many(workload.MostRangeAmounts)
 	long := strings.Repeat("n", 10<<20)
 	node := func(change func(*event.NodeObserved)) event.Payload {
 		o := &event.NodeObserved{Version: event.Version{Session: now.UnixNano(), Seq: 1}, Node: capacity.Node{
@@ -79,6 +81,7 @@ func TestLiesOfACluster(t *testing.T) {
 		"many LimitRanges":         {limited(make([]workload.LimitRange, workload.MostRanges+1)...), false},
 		"many items":               {limited(workload.LimitRange{Items: make([]workload.LimitItem, workload.MostRangeItems+1)}), false},
 		"many amounts of an item":  {limited(workload.LimitRange{Items: []workload.LimitItem{{Min: amounts}}}), false},
+		"many amounts together":    {limited(slices.Repeat([]workload.LimitRange{{Items: []workload.LimitItem{{Min: few}}}}, 3)...), false},
 		"a negative ratio":         {limited(workload.LimitRange{Items: []workload.LimitItem{{Ratio: resource.List{"cpu": -1}}}}), false},
 		"a LimitRange with NUL":    {limited(workload.LimitRange{Name: "r\x00"}), false},
 		"a long UID":               {&event.GangStatus{UID: long}, false},

@@ -20,8 +20,8 @@ type NamespaceObserved struct {
 	// Defaults are what the LimitRanges of the namespace have containers ask for that ask none
 	// of cpu or memory.
 	Defaults resource.List `json:"defaults,omitempty"`
-	// Ranges are the LimitRanges of the namespace, by name; none when one of them, or their
-	// number, is too much to be reported.
+	// Ranges are the LimitRanges of the namespace, by name; none when one of them, their number,
+	// or that of their amounts, is too much to be reported.
 	Ranges []workload.LimitRange `json:"ranges,omitempty"`
 	// Gone says that the namespace does not exist any more.
 	Gone bool `json:"gone,omitempty"`
@@ -48,6 +48,7 @@ func (c *check) namespace(o *NamespaceObserved) {
 		}
 	}
 	c.count("LimitRanges", len(o.Ranges), workload.MostRanges)
+	c.count("amounts of LimitRanges", workload.AmountsOf(o.Ranges), workload.MostNamespaceAmounts)
 	for i := range o.Ranges {
 		c.limitRange(&o.Ranges[i])
 	}

@@ -1,6 +1,10 @@
 package workload
 
-import "muster.dev/muster/pkg/spec/resource"
+import (
+	"slices"
+
+	"muster.dev/muster/pkg/spec/resource"
+)
 
 // ContainerAsk is what a container of a pod asks for, in the order of the pod, init containers
 // first. An amount of zero is kept: it is a request or a limit, too.
@@ -44,20 +48,31 @@ func asksOfBoth(one, other [][]ContainerAsk) [][]ContainerAsk {
 	return both
 }
 
-// podAsks returns what a pod asks for as its LimitRanges count it: the sum of its containers
-// and sidecars, or more where an init container needs more beside the sidecars before it.
-func podAsks(asks []ContainerAsk, of func(i int) resource.List) resource.List {
-	together, sidecars, peak := resource.List{}, resource.List{}, resource.List{}
+// podAsks returns how much of a resource a pod asks for as its LimitRanges count it: the sum of
+// its containers and sidecars, or more where an init container needs more beside the sidecars
+// before it.
+func podAsks(asks []ContainerAsk, of func(*ContainerAsk) int64) int64 {
+	together, sidecars, peak := int64(0), int64(0), int64(0)
 	for i := range asks {
-		switch list := of(i); asks[i].Kind {
+		switch amount := of(&asks[i]); asks[i].Kind {
 		case AskInit:
-			peak = peak.Max(sidecars.Plus(list))
+			peak = max(peak, resource.SaturatingAdd(sidecars, amount))
 		case AskSidecar:
-			together, sidecars = together.Plus(list), sidecars.Plus(list)
-			peak = peak.Max(sidecars)
+			together, sidecars = resource.SaturatingAdd(together, amount), resource.SaturatingAdd(sidecars, amount)
+			peak = max(peak, sidecars)
 		default:
-			together = together.Plus(list)
+			together = resource.SaturatingAdd(together, amount)
 		}
 	}
-	return together.Max(peak)
+	return max(together, peak)
+}
+
+// WithoutAsks returns the pod sets without what single containers ask for, which only
+// LimitRanges are compared with.
+func WithoutAsks(sets []PodSet) []PodSet {
+	without := slices.Clone(sets)
+	for i := range without {
+		without[i].Template.Asks = nil
+	}
+	return without
 }

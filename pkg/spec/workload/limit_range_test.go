@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,13 @@ func TestUnknownContainersAreNotCompared(t *testing.T) {
 	ranges := []workload.LimitRange{{Name: "limits", Items: []workload.LimitItem{{Min: cpu(1)}}}}
 	if got := workload.Beyond([]workload.PodSet{{Name: "workers", Count: 1}}, ranges); got != "" {
 		t.Errorf("it is beyond: %s", got)
+	}
+	large := slices.Repeat([]workload.PodSet{setOfAsks(1, make([]workload.ContainerAsk, workload.MostAsks-1)...)}, 9)
+	if got := workload.Beyond(large[:8], ranges); got == "" {
+		t.Error("2,048 are not compared")
+	}
+	if got := workload.Beyond(large, ranges); got != "" {
+		t.Errorf("of 2,304 it is beyond: %s", got)
 	}
 	few := setOfAsks(1, workload.ContainerAsk{Name: "few", Requests: cpu(1)}).Template
 	many := workload.Template{Asks: [][]workload.ContainerAsk{make([]workload.ContainerAsk, workload.MostAsks-1)}}

@@ -97,9 +97,8 @@ func Make(draft Draft) (*Document, error) {
 // demanded returns the pod sets with what a place must have, without preferences and the names
 // of containers.
 func demanded(sets []workload.PodSet) []workload.PodSet {
-	sets = slices.Clone(sets)
+	sets = workload.WithoutAsks(sets)
 	for i := range sets {
-		sets[i].Template.Asks = nil
 		t := sets[i].Topology
 		if t == nil || t.Mode != workload.TopologyPreferred {
 			continue

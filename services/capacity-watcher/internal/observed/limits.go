@@ -82,7 +82,7 @@ func limitedBy(limits map[string]Limits) (l limited) {
 			l.ranges = append(l.ranges, *of.Range)
 		}
 	}
-	if !known || len(l.ranges) > workload.MostRanges {
+	if !known || len(l.ranges) > workload.MostRanges || workload.AmountsOf(l.ranges) > workload.MostNamespaceAmounts {
 		l.ranges = nil
 	}
 	return l

@@ -85,6 +85,14 @@ func TestLimitRangesArePublished(t *testing.T) {
 			}
 			p.ReplaceLimits(map[string]map[string]Limits{"x": all})
 		}, published()},
+		{"fewer", func() { p.ReplaceLimits(nil); one("a", 2)() }, published(of("a", 2))},
+		{"too many amounts", func() {
+			r := workload.LimitRange{Name: "b"}
+			for i := range workload.MostNamespaceAmounts {
+				r.Items = append(r.Items, workload.LimitItem{Max: resource.List{"cpu": int64(i)}})
+			}
+			set("b", &r)()
+		}, published()},
 		{"a list", func() {
 			r := of("a", 5)
 			p.ReplaceLimits(map[string]map[string]Limits{"x": {"a": {Range: &r}}})
