@@ -2,8 +2,11 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
@@ -22,7 +25,8 @@ type message struct {
 }
 
 // publishBatch publishes some changes; it returns how many, and how many it delays.
-// What the server did not store stays marked as changed.
+// What the server did not store stays marked as changed, except for a value that is larger than
+// it takes: that one must not keep others back.
 func (p *Publisher) publishBatch(ctx context.Context) (number, delayed int, err error) {
 	messages, delayed, err := p.nextBatch()
 	if err != nil {
@@ -30,27 +34,39 @@ func (p *Publisher) publishBatch(ctx context.Context) (number, delayed int, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	sent := make([]bus.Value, 0, len(messages))
+	type sending struct {
+		value    bus.Value
+		tooLarge error
+	}
+	sent := make([]sending, 0, len(messages))
 	failed := p.Held()
 	for _, m := range messages {
 		if failed != nil {
 			break
 		}
 		published, err := p.values.Publish(m.subject, m.id, m.data, m.ttl)
-		if err != nil {
+		if err != nil && !errors.Is(err, bus.ErrTooLarge) {
 			failed = err
 			break
 		}
-		sent = append(sent, published)
+		sent = append(sent, sending{published, err})
 	}
 	for i, m := range messages {
 		if i < len(sent) {
-			if err := sent[i].Wait(ctx); err == nil {
+			err := sent[i].tooLarge
+			if err == nil {
+				err = sent[i].value.Wait(ctx)
+			}
+			switch {
+			case err == nil:
 				p.Metrics.published.Inc()
 				continue
-			} else {
-				failed = err
+			case errors.Is(err, bus.ErrTooLarge):
+				p.Metrics.failures.Inc()
+				p.Logger.Error("an observation is larger than NATS accepts, so queue-manager keeps the one before; raise max_payload", zap.String("subject", m.subject), zap.Error(err))
+				continue
 			}
+			failed = err
 		}
 		p.Apply(func(cache *observed.Cache) {
 			cache.MarkChanged(m.key)

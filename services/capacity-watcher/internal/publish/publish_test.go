@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -336,5 +337,31 @@ func TestManyNodes(t *testing.T) {
 	}
 	if list == nil || len(list.Nodes) != nodes {
 		t.Errorf("the list is %v, want one of %d nodes", list, nodes)
+	}
+}
+
+// TestAnObservationThatIsTooLarge: the others, before and behind it, are published, and the list
+// that follows them.
+func TestAnObservationThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	p, synced := publisher(t, b, publish.History{}, 7)
+	p.Apply(func(seen *observed.Cache) {
+		large := machine("b")
+		large.Labels = map[string]string{"l": strings.Repeat("x", int(b.Conn().MaxPayload()))}
+		seen.SetNode(machine("a"))
+		seen.SetNode(large)
+		seen.SetNode(machine("c"))
+	})
+	p.Complete()
+	await(t, synced)
+	var names []string
+	for _, payload := range values(t, b) {
+		if seen, ok := payload.(*event.NodeObserved); ok {
+			names = append(names, seen.Node.Name)
+		}
+	}
+	if want := []string{"a", "c"}; !slices.Equal(names, want) {
+		t.Errorf("published are %v, want %v", names, want)
 	}
 }
