@@ -114,7 +114,7 @@ type classKey struct {
 	runTime   time.Duration
 	impatient bool
 	grows     workload.ID // a gang that grows is a class of its own
-	namespace string      // in a queue that selects namespaces
+	namespace string      // in a queue that selects namespaces, and where LimitRanges keep it out of a cluster
 	local     string      // in a queue that is ordered by the use of LocalQueues
 	tried     int         // flavors by which no nodes are asked for
 	failures  int         // in a queue whose gangs show themselves

@@ -146,6 +146,81 @@ func TestNamespacesOfOneShapeAreJudgedApart(t *testing.T) {
 	}
 }
 
+// The reason of a gang names its own namespace, also where another one with equal pods is kept out
+// of the same cluster.
+func TestAReasonNamesNoLimitRangeOfAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(nil)
+	for _, cluster := range []string{"east", "west"} {
+		s.SetNode(nodeIn(cluster, "node", 2))
+	}
+	names := map[workload.ID]string{"one": "of-one", "other": "of-other"}
+	for _, id := range slices.Sorted(maps.Keys(names)) {
+		n := upTo(2)
+		n.Ranges[0].Name = names[id]
+		s.SetNamespace("east", string(id), n)
+		enqueueGPUs(s, id, string(id), 0, 3)
+	}
+	plan := decide(s)
+	for id, own := range names {
+		for namespace, limits := range names {
+			why := reasonOf(plan, id)
+			if got, want := strings.Contains(why, limits) || strings.Contains(why, fmt.Sprintf("namespace %q", namespace)), limits == own; got != want {
+				t.Errorf("the reason of %s names %s of %s: %v, want %v: %s", id, limits, namespace, got, want, why)
+			}
+		}
+	}
+}
+
+// While an asker is held others get its quota. When it is let go it asks again, and holds no more
+// than its queue may use.
+func TestAnAskerThatIsLetGoFindsItsQuotaTaken(t *testing.T) {
+	t.Parallel()
+	labelled := func(team string) admission.Namespace {
+		return admission.Namespace{Labels: map[string]string{"team": team}}
+	}
+	for name, c := range map[string]struct {
+		selector          *quota.LabelSelector
+		allowing, holding admission.Namespace
+	}{
+		"a LimitRange": {nil, upTo(4), upTo(2)},
+		"a selector":   {&quota.LabelSelector{MatchLabels: map[string]string{"team": "red"}}, labelled("red"), labelled("blue")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, quota.Config{Flavors: []quota.Flavor{{Name: "f"}}, ClusterQueues: []quota.ClusterQueue{{
+				Name: "queue", QuotaCheckStrategy: quota.IgnoreUndeclared, NamespaceSelector: c.selector,
+				ResourceGroups: []quota.ResourceGroup{{CoveredResources: []resource.Name{"nvidia.com/gpu"}, Flavors: []quota.FlavorQuotas{{
+					Name: "f", Resources: []quota.ResourceQuota{{Name: "nvidia.com/gpu", Nominal: 4}},
+				}}}},
+			}}}))
+			s.SetNode(nodeIn("c", "node", 4))
+			s.SetNamespace("c", "asker", c.allowing)
+			s.SetNamespace("c", "other", admission.Namespace{Labels: map[string]string{"team": "red"}})
+			used := func() int64 { return s.Quota().Queue("queue").Used()["nvidia.com/gpu"] }
+			s.Enqueue(admission.Waiting{Workload: gpuGang("asker", "asker", 4), Asked: &admission.Asked{
+				Cluster: "c", Flavors: []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"nvidia.com/gpu": "f"}}},
+			}})
+			enqueueGPUs(s, "other", "other", 1, 4)
+			if plan := decide(s); len(plan.Admissions) > 0 || used() != 4 {
+				t.Fatalf("admitted are %v, and %d are used", admitted(plan), used())
+			}
+			s.SetNamespace("c", "asker", c.holding)
+			if got := admitted(decide(s)); got["other"] != "c" || used() != 4 {
+				t.Fatalf("while the asker is held admitted are %v, and %d are used", got, used())
+			}
+			s.SetNamespace("c", "asker", c.allowing)
+			plan := decide(s)
+			if len(plan.Withdrawals) != 1 || !strings.Contains(plan.Withdrawals[0].Reason.Message, "it was held, and others have its quota now, so what it waited for is withdrawn: ") {
+				t.Errorf("the withdrawals are %+v", plan.Withdrawals)
+			}
+			if used() != 4 {
+				t.Errorf("%d of 4 are used", used())
+			}
+		})
+	}
+}
+
 // Gangs that ask for the same and differ in limits, or in a name, share no verdict either.
 func TestGangsThatDifferInLimitsAreJudgedApart(t *testing.T) {
 	t.Parallel()

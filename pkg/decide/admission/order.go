@@ -131,7 +131,7 @@ func (w *Waiting) key() classKey {
 	if w.Failures > 0 && w.queue.quota.ShowsPlaceholders() {
 		key.failures = w.Failures
 	}
-	if w.queue.quota.Selector() != nil {
+	if w.queue.quota.Selector() != nil || len(w.beyond) > 0 {
 		key.namespace = w.Workload.Namespace
 	}
 	if w.queue.quota.OrdersByUsage() {

@@ -26,6 +26,7 @@ func (d *decision) recheckNamespaces() {
 		again.Reported, again.Nominated = false, false
 		s.Enqueue(again)
 	}
+	d.withdrawReleased(changed)
 }
 
 // recheckRanges holds the waiting workloads whose pods LimitRanges do not allow any more, and
@@ -51,6 +52,7 @@ func (d *decision) recheckRanges() {
 		}
 		s.Enqueue(again)
 	}
+	d.withdrawReleased(changed)
 }
 
 // endBudgetStops lets those go that were held by budgets of a period that is over.
@@ -70,6 +72,17 @@ func (d *decision) endBudgetStops() {
 		again := w.resubmitted(s)
 		again.Reported = false
 		s.Enqueue(again)
+	}
+	d.withdrawReleased(changed)
+}
+
+// withdrawReleased withdraws what workloads wait for that were held and are no more, where others
+// have taken their quota meanwhile: from the last in line on.
+func (d *decision) withdrawReleased(changed []*Waiting) {
+	for _, w := range slices.Backward(changed) { // when all have their charges
+		if again := d.state.waiting.Get(w.Workload.ID); w.held != nil && again.Asked != nil {
+			d.withdrawOver(again, "it was held, and others have its quota now")
+		}
 	}
 }
 
@@ -95,17 +108,17 @@ func (d *decision) recheckDefaults() {
 		s.Enqueue(again)
 	}
 	for _, w := range slices.Backward(changed) { // when all have their charges
-		if w.Asked != nil && !w.Asked.NoQuota {
-			d.withdrawOver(s.waiting.Get(w.Workload.ID))
+		if w.Asked != nil {
+			d.withdrawOver(s.waiting.Get(w.Workload.ID), "its namespace has larger default requests now")
 		}
 	}
 }
 
 // withdrawOver removes a workload that holds quota while it waits from its queue, if that is more
 // than the queue may use: the caller withdraws what it waits for.
-func (d *decision) withdrawOver(w *Waiting) {
+func (d *decision) withdrawOver(w *Waiting, because string) {
 	if w.holds == nil {
-		return // it is held
+		return // it is held, or holds no quota
 	}
 	of, charges := w.queue.quota, w.holds
 	of.Release(charges)
@@ -115,7 +128,7 @@ func (d *decision) withdrawOver(w *Waiting) {
 		return
 	}
 	why := over.Reason()
-	why.Message = "its namespace has larger default requests now, so what it waited for is withdrawn: " + why.Message
+	why.Message = because + ", so what it waited for is withdrawn: " + why.Message
 	d.state.removeWaiting(w.Workload.ID)
 	d.plan.Withdrawals = append(d.plan.Withdrawals, Wait{w.Workload.ID, *why})
 }

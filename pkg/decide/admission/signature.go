@@ -95,15 +95,11 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 }
 
 func signatureKey(podSets []workload.PodSet, home string, needs []workload.ObjectKind) string {
-	without := slices.Clone(podSets)
-	for i := range without {
-		without[i].Template.Asks = nil
-	}
 	encoded, err := json.Marshal(struct {
 		PodSets []workload.PodSet
 		Home    string
 		Needs   []workload.ObjectKind
-	}{without, home, needs})
+	}{workload.WithoutAsks(podSets), home, needs})
 	if err != nil {
 		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
 	}
