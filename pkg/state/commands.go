@@ -55,7 +55,8 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 		command.Whole = rules.Start == workload.StartWhole
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt
-		command.PodSets, _ = e.commandedPlaces()
+		sets, _ := e.commandedPlaces()
+		command.PodSets = workload.WithoutAsks(sets) // dispatcher does not use them
 		if e.attemptState != nil {
 			command.GiveUp = e.giveUp
 		}

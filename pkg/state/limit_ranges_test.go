@@ -76,6 +76,21 @@ func TestLimitRangesAreTakenInByVersion(t *testing.T) {
 	}
 }
 
+// TestACommandHasNoContainers: dispatcher compares nothing with LimitRanges, and a gang of many
+// containers would make each command large.
+func TestACommandHasNoContainers(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, 0)
+	e := s.gang()
+	sets := s.command(e, event.Present).PodSets
+	if e.Phase != workload.Admitted || len(sets) != 1 || sets[0].Template.Requests["cpu"] != 2 || sets[0].Template.Asks != nil {
+		t.Errorf("the gang is %s, and its command has %+v", e.Phase, sets)
+	}
+	if len(e.PodSets[0].Template.Asks) != 1 {
+		t.Errorf("the gang itself has %+v", e.PodSets)
+	}
+}
+
 // TestANewLeaderHoldsWhatIsBeyond: it reads the LimitRanges before it decides, and what has places
 // keeps them.
 func TestANewLeaderHoldsWhatIsBeyond(t *testing.T) {
