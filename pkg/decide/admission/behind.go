@@ -75,10 +75,10 @@ func (s *State) NeverFit() int {
 // any more, or now may, because nodes, clusters or namespaces are others.
 func (d *decision) recheckBehind() {
 	s := d.state
-	if e := &s.events; len(e.reshaped) == 0 && !e.clusterAdded && !e.clustersChanged && !e.namespaces && !e.ranges {
+	if e := &s.events; len(e.reshaped) == 0 && !e.clusterAdded && !e.clustersChanged && !e.namespaces {
 		return
 	}
-	all, more := s.events.clusterAdded || s.events.clustersChanged || s.events.namespaces || s.events.ranges, false
+	all, more := s.events.clusterAdded || s.events.clustersChanged || s.events.namespaces, false
 	for _, q := range s.sorted {
 		for _, class := range q.all.list {
 			if !all && class.neverKnown && class.compared && (class.never != nil) == class.comparedAs && !d.mayChangeNever(class) {

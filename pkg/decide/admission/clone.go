@@ -29,7 +29,7 @@ func (s *State) clone() *State {
 		gangs: make(map[*Started]*Started, len(s.started)), waiting: make([]Waiting, 0, s.waiting.Len()), left: map[*Waiting]*Waiting{},
 	}
 	to.fleets, to.clusters, to.tree = maps.Clone(s.fleets), slices.Clone(s.clusters), s.tree.Copy()
-	to.events.reshaped = slices.Clone(s.events.reshaped)
+	to.events.reshaped, to.events.ranges.names = slices.Clone(s.events.reshaped), maps.Clone(s.events.ranges.names)
 	to.events.quotaFreed, to.nodeSizes = maps.Clone(s.events.quotaFreed), maps.Clone(s.nodeSizes)
 	to.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor))
 	for preemptor, victims := range s.evictedFor {
@@ -94,7 +94,7 @@ func (c *copier) copySignatures() {
 		c.to.flavored[key] = c.flavored(flavored)
 	}
 	for key, sig := range c.from.signatures {
-		copied := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, refs: sig.refs, aliases: slices.Clone(sig.aliases), options: make(map[*queue]*flavorOptions, len(sig.options))}
+		copied := &podSetSignature{key: sig.key, placed: sig.placed, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, refs: sig.refs, aliases: slices.Clone(sig.aliases), options: make(map[*queue]*flavorOptions, len(sig.options))}
 		for q, o := range sig.options {
 			same := *o
 			same.flavored = make([]*flavoredSignature, len(o.flavored))

@@ -39,6 +39,12 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 	}
 }
 
+// Flavored counts what a state keeps of searches for places.
+func Flavored(s *State) int { return len(s.flavored) }
+
+// Judged counts the answers of State.beyond that are kept.
+func Judged(s *State) int { return len(s.namespaces.judged) }
+
 // CopyDiffers tells in which field a copy of the state differs from it,
 // empty when there is none.
 func CopyDiffers(s *State) (path string) {

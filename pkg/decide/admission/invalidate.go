@@ -16,7 +16,8 @@ import (
 //	a node has more room              classes whose pod sets may fit    their verdict is stale
 //	                                  there (the fleet's requeue hint)
 //	the same, or a gang released      classes that tried preemption     fewer victims may do
-//	a cluster has its first node      all classes                       no verdict covers it
+//	a cluster is listed, or has its   all classes, and who was held by  no verdict covers it
+//	first node                        namespaces or LimitRanges
 //	a cluster becomes silent, or      all classes                       others may take them, or
 //	reports again, or serves other                                      it may
 //	kinds of objects that wait
@@ -36,8 +37,8 @@ import (
 //	a gang gets another priority      classes that may evict it         it is a new candidate
 //	any of these but the base of      all reservations, and classes     the head may start
 //	shares, or NextAt                 that one keeps back, or one       sooner, or elsewhere
-//	                                  of nodes (or that one of nodes
-//	                                  is for, until it begins)
+//	(a LimitRange only where it       of nodes (or that one of nodes
+//	keeps a gang out, or did)         is for, until it begins)
 //
 //	within a decision:
 //	a gang took nodes of a            that reservation                  its head lost places
@@ -76,21 +77,39 @@ type events struct {
 	shownEnded       bool            // a gang shows itself to an autoscaler no longer
 	namespaces       bool            // queues may select other namespaces
 	defaults         bool            // containers of a namespace ask for something else by default
-	ranges           bool            // LimitRanges of a namespace may allow other pods
+	ranges           rangesChanged   // LimitRanges may allow other pods
 }
 
+// rangesChanged are the namespaces of which LimitRanges may allow other pods.
+type rangesChanged struct {
+	all   bool // of which clusters count has changed
+	names map[string]bool
+	// matter: a gang waits that one keeps out of a cluster, or did; see recheckRanges.
+	matter bool
+}
+
+func (r *rangesChanged) note(namespace string) {
+	if r.names == nil {
+		r.names = map[string]bool{}
+	}
+	r.names[namespace] = true
+}
+
+func (r *rangesChanged) any() bool                 { return r.all || len(r.names) > 0 }
+func (r *rangesChanged) has(namespace string) bool { return r.all || r.names[namespace] }
+
 func (e *events) any() bool {
-	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.shownEnded || e.defaults
+	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.shownEnded || e.defaults || e.ranges.any()
 }
 
 // refreshReservations reports whether a head may now start sooner than reserved.
 func (e *events) refreshReservations() bool {
-	return e.capacityGrew || e.clusterAdded || e.clustersChanged || e.namespaces || e.ranges || len(e.quotaFreed) > 0
+	return e.capacityGrew || e.clusterAdded || e.clustersChanged || e.namespaces || e.ranges.matter || len(e.quotaFreed) > 0
 }
 
 func (e *events) clear() {
 	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged = false, false, false, false
-	e.provisioned, e.shownEnded, e.namespaces, e.defaults, e.ranges, e.reshaped = false, false, false, false, false, nil
+	e.provisioned, e.shownEnded, e.namespaces, e.defaults, e.ranges, e.reshaped = false, false, false, false, rangesChanged{}, nil
 	clear(e.quotaFreed)
 }
 
@@ -145,7 +164,7 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	freed := e.quotaFreed[q.quota.Root()]
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
-	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, e.ranges && len(class.first().beyond) > 0, e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
+	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, len(class.first().beyond) > 0 && e.ranges.has(class.first().Workload.Namespace), e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

@@ -172,6 +172,91 @@ func TestAReasonNamesNoLimitRangeOfAnotherNamespace(t *testing.T) {
 	}
 }
 
+// What a LimitRange keeps out of all clusters with nodes waits for no LimitRange any more when a
+// cluster comes where nodes can be asked for, or that serves its kind.
+func TestAHeldGangIsLetGoWhenAnotherClusterMayTakeIt(t *testing.T) {
+	t.Parallel()
+	gang := gpuGang("gang", "ns", 3)
+	gang.Kind, gang.PodSets[0].Kinds = workload.KindAppWrapper, []workload.ObjectKind{pyTorchJob}
+	for name, c := range map[string]struct {
+		before, event func(*admission.State)
+		admitted      bool
+	}{
+		"one without nodes": {func(*admission.State) {}, func(s *admission.State) { s.SetCluster("d") }, false},
+		"one that serves its kind now": {func(s *admission.State) {
+			s.SetNode(nodeIn("d", "node", 4))
+			s.SetServed("d", []workload.ObjectKind{"v1 Service"})
+		}, func(s *admission.State) { s.SetServed("d", []workload.ObjectKind{"v1 Service", pyTorchJob}) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(nil)
+			s.SetNode(nodeIn("c", "node", 4))
+			s.SetNamespace("c", "ns", upTo(2))
+			c.before(s)
+			own := *gang
+			s.Enqueue(admission.Waiting{Workload: &own})
+			if got := reasonOf(decide(s), "gang"); !strings.HasPrefix(got, "Held") {
+				t.Fatalf("it waits because %s", got)
+			}
+			c.event(s)
+			if !s.Pending(start) {
+				t.Error("no decision is due")
+			}
+			plan := decide(s)
+			if got := admitted(plan); (got["gang"] == "d") != c.admitted {
+				t.Errorf("admitted are %v", got)
+			}
+			if got := reasonOf(plan, "gang"); strings.HasPrefix(got, "Held") || (got == "") != c.admitted {
+				t.Errorf("it waits because %q", got)
+			}
+		})
+	}
+}
+
+// Containers have other names in each job. Gangs that differ in nothing else share what searches
+// for places have found.
+func TestNamesOfContainersCostNoSearch(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(nil)
+	s.SetNode(nodeIn("c", "node", 2))
+	for i := range 10 {
+		w := gpuGang(workload.ID(fmt.Sprint("gang-", i)), "ns", 3)
+		w.PodSets[0].Template.Asks[0][0].Name = fmt.Sprint("worker-", i)
+		s.Enqueue(admission.Waiting{Order: int64(i), Workload: w})
+	}
+	decide(s)
+	if got := admission.Flavored(s); got != 1 {
+		t.Errorf("%d searches are kept, want one", got)
+	}
+	s.SetNode(nodeIn("c", "node", 6))
+	if got := admitted(decide(s)); len(got) != 2 {
+		t.Errorf("with room for two admitted are %v", got)
+	}
+}
+
+// A LimitRange changes no answer about another namespace.
+func TestALimitRangeCostsItsOwnNamespaceAlone(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(nil)
+	s.SetNode(nodeIn("c", "node", 4))
+	for i, namespace := range []string{"a", "b"} {
+		s.SetNamespace("c", namespace, upTo(2))
+		enqueueGPUs(s, workload.ID(namespace), namespace, int64(i), 3)
+	}
+	decide(s)
+	if got := admission.Judged(s); got != 2 {
+		t.Fatalf("%d answers are kept, want 2", got)
+	}
+	s.SetNamespace("c", "b", upTo(3))
+	if got := admission.Judged(s); got != 1 {
+		t.Errorf("%d answers are kept, want that of the other namespace", got)
+	}
+	if got := admitted(decide(s)); len(got) != 1 || got["b"] != "c" {
+		t.Errorf("admitted are %v", got)
+	}
+}
+
 // While an asker is held others get its quota. When it is let go it asks again, and holds no more
 // than its queue may use.
 func TestAnAskerThatIsLetGoFindsItsQuotaTaken(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *State) SetNamespace(cluster, name string, n Namespace) {
 	old, was := s.namespaces.of[cluster][name]
 	s.namespaces.of[cluster][name] = n
 	s.events.defaults = s.events.defaults || !old.Defaults.Equal(n.Defaults)
-	s.noteRanges(old.Ranges, n.Ranges)
+	s.noteRanges(cluster, name, old.Ranges, n.Ranges)
 	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool {
 		selector := q.quota.Selector()
 		return selector != nil && (!was || old.unmet(selector) != n.unmet(selector))
@@ -83,17 +83,17 @@ func (s *State) RemoveNamespace(cluster, name string) {
 	}
 	delete(s.namespaces.of[cluster], name)
 	s.events.defaults = s.events.defaults || len(old.Defaults) > 0
-	s.noteRanges(old.Ranges, nil)
+	s.noteRanges(cluster, name, old.Ranges, nil)
 	s.events.namespaces = s.events.namespaces || slices.ContainsFunc(s.sorted, func(q *queue) bool { return q.quota.Selector() != nil })
 }
 
-// noteRanges has answers dropped that other LimitRanges have made wrong.
-func (s *State) noteRanges(old, now []workload.LimitRange) {
+// noteRanges has answers dropped that other LimitRanges of a namespace have made wrong.
+func (s *State) noteRanges(cluster, namespace string, old, now []workload.LimitRange) {
 	if workload.SameRanges(old, now) {
 		return
 	}
-	clear(s.namespaces.judged)
-	s.events.ranges = true
+	maps.DeleteFunc(s.namespaces.judged, func(key judgedKey, _ string) bool { return key.cluster == cluster && key.namespace == namespace })
+	s.events.ranges.note(namespace)
 }
 
 // NamespacesKnown says that a cluster has reported all of its namespaces.

@@ -43,14 +43,14 @@ func (s *State) SetCluster(name string) {
 	if s.listed == nil {
 		s.listed = map[string]bool{}
 	}
-	s.listed[name], s.events.clusterAdded = true, true
+	s.listed[name], s.events.clusterAdded, s.events.namespaces, s.events.ranges.all = true, true, true, true
 }
 
 // SetNode adds a node or replaces what is observed of it.
 func (s *State) SetNode(n capacity.Node) {
 	fleet := s.fleet(n.Cluster)
 	if fleet.Len() == 0 {
-		s.events.clusterAdded, s.events.namespaces, s.events.ranges = true, true, true
+		s.events.clusterAdded, s.events.namespaces, s.events.ranges.all = true, true, true
 	}
 	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))

@@ -30,16 +30,24 @@ func (d *decision) recheckNamespaces() {
 }
 
 // recheckRanges holds the waiting workloads whose pods LimitRanges do not allow any more, and
-// lets those go whose pods they now do. It looks at all that wait: LimitRanges change rarely.
+// lets those go whose pods they now do. It looks at all that wait in the namespaces of these
+// LimitRanges.
 func (d *decision) recheckRanges() {
 	s := d.state
-	if !s.events.ranges {
+	if !s.events.ranges.any() {
 		return
 	}
 	var changed []*Waiting
 	for w := range s.waiting.All() {
+		if !s.events.ranges.has(w.Workload.Namespace) {
+			continue
+		}
 		beyond := s.beyond(w)
-		if len(beyond)+len(w.beyond) > 0 && (!slices.Equal(beyond, w.beyond) || !bothHeld(w.held, s.heldBy(w))) {
+		if len(beyond)+len(w.beyond) == 0 {
+			continue
+		}
+		s.events.ranges.matter = true
+		if !slices.Equal(beyond, w.beyond) || !bothHeld(w.held, s.heldBy(w)) {
 			changed = append(changed, w)
 		}
 	}

@@ -83,7 +83,7 @@ func (s *State) inheritStarted(from *State) {
 // inheritSignatures copies the signatures of pod sets, without their verdicts.
 func (s *State) inheritSignatures(from *State) {
 	for _, sig := range from.signatures {
-		known := &podSetSignature{key: sig.key, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, options: map[*queue]*flavorOptions{}}
+		known := &podSetSignature{key: sig.key, placed: sig.placed, podSets: sig.podSets, home: sig.home, needs: sig.needs, demand: sig.demand, options: map[*queue]*flavorOptions{}}
 		s.signatures[sig.key] = known
 		if len(sig.podSets) > 0 {
 			known.aliases = []*workload.PodSet{&sig.podSets[0]}

@@ -32,7 +32,7 @@ func (s *State) SetServed(cluster string, kinds []workload.ObjectKind) {
 	}
 	for _, sig := range s.signatures { // a new kind that nothing waiting has changes no answer
 		if before.lacking(sig.needs) != next.lacking(sig.needs) {
-			s.events.clustersChanged = true
+			s.events.clustersChanged, s.events.ranges.all = true, true // whom LimitRanges hold depends on it
 			return
 		}
 	}

@@ -16,7 +16,10 @@ import (
 // podSetSignature stands for all workloads with equal pod sets, the same home and objects of
 // the same kinds. They fit in the same places.
 type podSetSignature struct {
-	key     string
+	key string
+	// placed is the key without what single containers ask for, which placement does not read:
+	// their names differ from job to job.
+	placed  string
 	podSets []workload.PodSet
 	home    string                // the only cluster where they may be; "" for any
 	needs   []workload.ObjectKind // kinds that their cluster has to serve
@@ -74,10 +77,11 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 			return known
 		}
 	}
-	key := signatureKey(w.PodSets, w.Home(), w.Needs())
+	encoded := encodedPlaced(w.PodSets, w.Home(), w.Needs())
+	key := digest(appendAsks(encoded, w.PodSets))
 	sig := s.signatures[key]
 	if sig == nil {
-		sig = &podSetSignature{key: key, podSets: w.PodSets, home: w.Home(), needs: w.Needs(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
+		sig = &podSetSignature{key: key, placed: digest(encoded), podSets: w.PodSets, home: w.Home(), needs: w.Needs(), demand: placement.DemandOf(w.PodSets), options: map[*queue]*flavorOptions{}}
 		s.signatures[key] = sig
 		if steps := stepsOf(w.PodSets); steps > 0 {
 			least := *w
@@ -94,7 +98,8 @@ func (s *State) signatureOf(w *workload.Workload) *podSetSignature {
 	return sig
 }
 
-func signatureKey(podSets []workload.PodSet, home string, needs []workload.ObjectKind) string {
+// encodedPlaced has what placement depends on.
+func encodedPlaced(podSets []workload.PodSet, home string, needs []workload.ObjectKind) []byte {
 	encoded, err := json.Marshal(struct {
 		PodSets []workload.PodSet
 		Home    string
@@ -103,7 +108,11 @@ func signatureKey(podSets []workload.PodSet, home string, needs []workload.Objec
 	if err != nil {
 		panic(fmt.Sprintf("pod sets cannot be encoded: %v", err)) // plain data always can
 	}
-	sum := sha256.Sum256(appendAsks(encoded, podSets))
+	return encoded
+}
+
+func digest(encoded []byte) string {
+	sum := sha256.Sum256(encoded)
 	return string(sum[:])
 }
 
@@ -169,9 +178,9 @@ func (s *State) optionsOf(q *queue, sig *podSetSignature) *flavorOptions {
 }
 
 func (s *State) flavoredOf(effective []workload.PodSet, sig *podSetSignature) *flavoredSignature {
-	key := sig.key
+	key := sig.placed
 	if len(effective) > 0 && &effective[0] != &sig.podSets[0] {
-		key = signatureKey(effective, sig.home, sig.needs)
+		key = digest(encodedPlaced(effective, sig.home, sig.needs))
 	}
 	flavored := s.flavored[key]
 	if flavored == nil {

@@ -155,7 +155,7 @@ func (s *State) beyondLimits(w *Waiting) string {
 		return ""
 	}
 	for _, cluster := range s.candidates(w) {
-		if _, selects := s.selects(w, cluster); !selects || !s.tree.Takes(cluster, w.queue.name) || s.tree.Left(cluster) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) {
+		if _, selects := s.selects(w, cluster); !selects || !s.tree.Takes(cluster, w.queue.name) || s.tree.Left(cluster) || !s.mayUse(w.queue, w.Workload.Namespace, cluster) || s.served[cluster].lacking(w.Workload.Needs()) != "" {
 			continue
 		}
 		if !slices.Contains(beyond, cluster) {
