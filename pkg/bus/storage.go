@@ -16,6 +16,10 @@ const (
 	// unstoredMost is how long messages may go without an answer before the storage of
 	// NATS is taken for full: a server whose disk is full does not answer at all.
 	unstoredMost = 15 * time.Second
+	// unstoredAgain is how much later than the first another message has to go without an
+	// answer. Those of one moment, such as the dead letters at the end of a term, do not show
+	// that NATS stores nothing after it.
+	unstoredAgain = time.Second
 	// unstoredKept is when a failure is forgotten that did not happen again.
 	unstoredKept = time.Minute
 )
@@ -72,8 +76,12 @@ func (s *Storage) Failure(now time.Time) error {
 		case now.Sub(u.last) > unstoredKept:
 			delete(s.failing, what)
 		case u.certain:
-			failures = append(failures, fmt.Errorf("NATS has no room for %s since %s: %w", what, u.since.UTC().Format(time.RFC3339), u.err))
-		case now.Sub(u.since) >= unstoredMost:
+			advice := ""
+			if onFullDisk(u.err) {
+				advice = "; make room and restart it"
+			}
+			failures = append(failures, fmt.Errorf("NATS has no room for %s since %s%s: %w", what, u.since.UTC().Format(time.RFC3339), advice, u.err))
+		case now.Sub(u.since) >= unstoredMost && u.last.Sub(u.since) >= unstoredAgain:
 			failures = append(failures, fmt.Errorf("NATS has stored nothing of %s since %s; if its disk is full, make room and restart it: %w",
 				what, u.since.UTC().Format(time.RFC3339), u.err))
 		}
@@ -86,8 +94,15 @@ func (s *Storage) Failure(now time.Time) error {
 // streams. That a queue is full is none of them.
 func withoutRoom(err error) bool {
 	var refused *jetstream.APIError
-	return errors.As(err, &refused) && (refused.ErrorCode == storageResources || strings.Contains(refused.Description, "no space left on device") ||
-		slices.Contains([]jetstream.ErrorCode{accountResources, insufficientResources, memoryResources}, refused.ErrorCode))
+	return onFullDisk(err) || errors.As(err, &refused) &&
+		slices.Contains([]jetstream.ErrorCode{storageResources, accountResources, insufficientResources, memoryResources}, refused.ErrorCode)
+}
+
+// onFullDisk tells the errors of a server whose disk is full. A stream that failed to write
+// stores nothing until the server is restarted, even when the disk has room again.
+func onFullDisk(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && strings.Contains(refused.Description, "no space left on device")
 }
 
 // withoutFiles tells the errors of a server that has a stream, or a consumer, whose

@@ -203,7 +203,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 
 // TestAFullDiskRefuses: what the server has confirmed is there when the disk has
 // room again, and what it has not confirmed was refused with an error. Meanwhile
-// Storage returns what to do.
+// Storage returns what to do, whether NATS answers that it has no room or does not answer.
 func TestAFullDiskRefuses(t *testing.T) {
 	t.Parallel()
 	dir := smalldisk.Mount(t, 24)
