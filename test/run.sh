@@ -69,14 +69,21 @@ first() {
 	local all name
 	all=$(cat)
 	for name in "$@"; do
-		grep -xF "muster.dev/muster/$name" <<<"$all" || grep -qxF "muster.dev/muster/$name" <<<"$packages"
+		grep -xF "muster.dev/muster/$name" <<<"$all" || grep -qxF "muster.dev/muster/$name" <<<"$packages" || {
+			echo "test: there is no package $name; correct its name in test/run.sh" >&2
+			return 1
+		}
 	done
-	grep -vxF "$(printf 'muster.dev/muster/%s\n' "$@")" <<<"$all"
+	grep -vxF "$(printf 'muster.dev/muster/%s\n' "$@")" <<<"$all" || [ $? = 1 ] # all of them are named
 }
-mapfile -t raced < <(test/raced.sh | first test/outage services/queue-manager/app test/clusters services/dispatcher/app)
-mapfile -t others < <(grep -vxF "$(printf '%s\n' "${raced[@]}")" <<<"$packages" |
+# The script ends when one of these assignments fails. It would not notice that a process
+# substitution of mapfile fails, and run the rest of the packages without the race detector.
+list=$(test/raced.sh | first test/outage services/queue-manager/app test/clusters services/dispatcher/app)
+mapfile -t raced <<<"$list"
+list=$(grep -vxF "$list" <<<"$packages" |
 	first test/e2e test/containers test/suite/local test/chaos test/compose test/security test/kubequeues services/muster-dev/internal/cli \
 		test/console test/soak test/parity test/scheduler test/admission test/sim deploy/install)
+mapfile -t others <<<"$list"
 if [ $((${#raced[@]} + ${#others[@]})) != "$(wc -l <<<"$packages")" ]; then
 	echo "test: the lanes have ${#raced[@]} and ${#others[@]} packages of $(wc -l <<<"$packages")" >&2
 	exit 1
