@@ -140,25 +140,38 @@ func withDefinitions(t *testing.T, s *stack.Stack) {
 	}
 }
 
-// remove deletes all objects of a kind, and waits until they are gone.
+// remove deletes all objects of a kind, and waits until they are gone. Requests that fail are
+// sent again.
 func remove(t *testing.T, s *stack.Stack, kind schema.GroupVersionResource) {
 	t.Helper()
 	ctx, objects := context.Background(), s.Dynamic.Resource(kind)
-	until(t, "all "+kind.Resource+" are gone", func() bool {
+	poll, deadline := time.NewTicker(pollEvery), time.After(patience)
+	defer poll.Stop()
+	for {
 		left, err := objects.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
+		if apierrors.IsNotFound(err) { // so is the definition
+			return
 		}
-		for _, o := range left.Items {
-			if o.GetDeletionTimestamp() != nil {
-				continue
-			}
-			if err := objects.Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				t.Fatal(err)
+		if err == nil && len(left.Items) == 0 {
+			return
+		}
+		if err == nil {
+			err = fmt.Errorf("%d are left", len(left.Items))
+			for _, o := range left.Items {
+				if o.GetDeletionTimestamp() != nil {
+					continue
+				}
+				if refused := objects.Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{}); refused != nil && !apierrors.IsNotFound(refused) {
+					err = refused
+				}
 			}
 		}
-		return len(left.Items) == 0
-	})
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("remove all %s: not within %s: %v", kind.Resource, patience, err)
+		}
+	}
 }
 
 // The guide's commands: kubectl apply of the queues, a RayJob with the label of
