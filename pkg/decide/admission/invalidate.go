@@ -88,13 +88,6 @@ type rangesChanged struct {
 	matter bool
 }
 
-func (r *rangesChanged) note(namespace string) {
-	if r.names == nil {
-		r.names = map[string]bool{}
-	}
-	r.names[namespace] = true
-}
-
 func (r *rangesChanged) any() bool                 { return r.all || len(r.names) > 0 }
 func (r *rangesChanged) has(namespace string) bool { return r.all || r.names[namespace] }
 

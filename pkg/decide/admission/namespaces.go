@@ -96,6 +96,13 @@ func (s *State) noteRanges(cluster, namespace string, old, now []workload.LimitR
 	s.events.ranges.note(namespace)
 }
 
+func (r *rangesChanged) note(namespace string) {
+	if r.names == nil {
+		r.names = map[string]bool{}
+	}
+	r.names[namespace] = true
+}
+
 // NamespacesKnown says that a cluster has reported all of its namespaces.
 func (s *State) NamespacesKnown(cluster string) {
 	s.events.namespaces = s.events.namespaces || !s.namespaces.known[cluster]
