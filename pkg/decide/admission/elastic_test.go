@@ -166,10 +166,13 @@ func TestShrinkingIsWeighedByWhatIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestShrinkingIsTheCheapest tries all that random gangs can give up: no choice loses less.
+// TestShrinkingIsTheCheapest tries all that random gangs can give up: no choice loses less. A
+// search that was cut promises less and says so; few are.
 func TestShrinkingIsTheCheapest(t *testing.T) {
 	t.Parallel()
+	draws, cut := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
+		draws++
 		s := elastic(t, nil, nil)
 		var surplus, minutes []int
 		var priority []int32
@@ -194,7 +197,8 @@ func TestShrinkingIsTheCheapest(t *testing.T) {
 		gives := make([]int, len(surplus))
 		for _, g := range plan.Shrinks {
 			if g.Reason.Preemption.Cut {
-				r.Fatalf("the search was cut: %+v", g.Reason)
+				cut++
+				return
 			}
 			gives[g.Workload[1]-'0'] = g.PodSets[0].Count
 		}
@@ -224,6 +228,9 @@ func TestShrinkingIsTheCheapest(t *testing.T) {
 			r.Fatalf("of surplus %v, run for %v min with priority %v, %d are asked for, and they give %v: %v, want %v", surplus, minutes, priority, asks, gives, got, least)
 		}
 	})
+	if cut > draws/10 {
+		t.Errorf("of %d searches %d were cut, want a tenth at most", draws, cut)
+	}
 }
 
 // TestManyShrinkingGangsAreBounded: a thousand gangs each have pods to spare. How many of them
