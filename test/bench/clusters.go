@@ -27,7 +27,7 @@ func (s *site) createByHand(ctx context.Context, name string, workers int) (time
 		return 0, err
 	}
 	began := time.Now()
-	_, err := s.stack.Dynamic.Resource(rayClusters).Namespace(s.stack.Namespace).Create(ctx, &object, metav1.CreateOptions{})
+	_, err := s.dynamic.Resource(rayClusters).Namespace(s.namespace).Create(ctx, &object, metav1.CreateOptions{})
 	return time.Since(began), err
 }
 
@@ -50,7 +50,7 @@ type sightings struct {
 // this process should not be what is measured. The API server drops a watcher
 // that falls behind, so what was missed is listed and the watch begun again.
 func (s *site) watch(ctx context.Context) (*sightings, error) {
-	clusters := s.stack.Metadata.Resource(rayClusters).Namespace(s.stack.Namespace)
+	clusters := s.metadata.Resource(rayClusters).Namespace(s.namespace)
 	watching, err := clusters.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,10 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
 	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/pkg/service/logging"
@@ -101,11 +105,15 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// site is a cluster, and Muster on it when asked for.
+// site is a cluster with clients of an administrator, and Muster on it unless it is bare.
 type site struct {
-	cluster *devcluster.Cluster
-	stack   *stack.Stack
-	stops   []func()
+	cluster   *devcluster.Cluster
+	namespace string
+	kube      kubernetes.Interface
+	dynamic   dynamic.Interface
+	metadata  metadata.Interface
+	stack     *stack.Stack // nil on a bare one
+	stops     []func()
 }
 
 // startTimeout bounds the start of a site.
@@ -146,6 +154,7 @@ func open(ctx context.Context, o options, name string) (_ *site, err error) {
 		return nil, err
 	}
 	s.stops = append(s.stops, s.stack.Stop)
+	s.namespace, s.kube, s.dynamic, s.metadata = s.stack.Namespace, s.stack.Kube, s.stack.Dynamic, s.stack.Metadata
 	return s, s.awaitNodes(ctx)
 }
 

@@ -34,7 +34,7 @@ type podTimes struct {
 // podTimes follows the pods of a RayCluster until the given number is ready. Done delivers
 // the result once; ctx ends the following.
 func (s *site) podTimes(ctx context.Context, cluster string, pods int) (done <-chan *podTimes, err error) {
-	informer := informers.NewSharedInformerFactoryWithOptions(s.stack.Kube, 0, informers.WithNamespace(s.stack.Namespace),
+	informer := informers.NewSharedInformerFactoryWithOptions(s.kube, 0, informers.WithNamespace(s.namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "ray.io/cluster=" + cluster })).Core().V1().Pods().Informer()
 	result, times := make(chan *podTimes, 1), &podTimes{}
 	for i := range times.seen {
