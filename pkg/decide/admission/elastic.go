@@ -85,7 +85,7 @@ func (p *preemption) spareWhole(v *victims) {
 	for i := range dearest {
 		dearest[i] = i
 	}
-	slices.SortStableFunc(dearest, func(i, j int) int { return v.list[j].regret.compare(v.list[i].regret) })
+	slices.SortStableFunc(dearest, func(i, j int) int { return v.list[j].regretOf().compare(v.list[i].regretOf()) })
 	for _, i := range dearest {
 		g := v.list[i].Started
 		if v.list[i].evictedBefore { // an exchange is of whole gangs

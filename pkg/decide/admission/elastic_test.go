@@ -166,8 +166,8 @@ func TestShrinkingIsWeighedByWhatIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestShrinkingIsTheCheapest tries all that random gangs can give up: no choice loses less. A
-// search that was cut promises less and says so; few are.
+// TestShrinkingIsTheCheapest tries all that random gangs can give up: no choice loses less, also
+// where a bound ends the search before it has looked at all. Few searches end so.
 func TestShrinkingIsTheCheapest(t *testing.T) {
 	t.Parallel()
 	draws, cut := 0, 0
@@ -198,7 +198,6 @@ func TestShrinkingIsTheCheapest(t *testing.T) {
 		for _, g := range plan.Shrinks {
 			if g.Reason.Preemption.Cut {
 				cut++
-				return
 			}
 			gives[g.Workload[1]-'0'] = g.PodSets[0].Count
 		}
@@ -230,6 +229,28 @@ func TestShrinkingIsTheCheapest(t *testing.T) {
 	})
 	if cut > draws/10 {
 		t.Errorf("of %d searches %d were cut, want a tenth at most", draws, cut)
+	}
+}
+
+// TestAGangOfAHigherPriorityGivesUpLess: where a bound ends the search, too, the gang of the
+// highest priority gives up no more than the others leave to it.
+func TestAGangOfAHigherPriorityGivesUpLess(t *testing.T) {
+	t.Parallel()
+	s := elastic(t, nil, nil)
+	for i, priority := range []int32{0, 0, 0, 1} {
+		w := rayCluster(workload.ID(fmt.Sprintf("g%d", i)), priority, 1, 5)
+		node := fmt.Sprintf("node-%d", i)
+		s.SetNode(nodeOf(node, 64, 5))
+		s.Start(admission.Started{Workload: w, Order: int64(i), Cluster: "c", Admitted: start.Add(-time.Minute), Placements: []workload.Placement{{PodSet: "workers", Node: node, Pods: 5}}})
+		s.SetProgress(w.ID, admission.Progress{Running: true})
+	}
+	s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: "new", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 13, 0, 1)}}})
+	gives := map[workload.ID]int{}
+	for _, g := range decide(s).Shrinks {
+		gives[g.Workload] = g.PodSets[0].Count
+	}
+	if gives["g0"]+gives["g1"]+gives["g2"] != 12 || gives["g3"] != 1 {
+		t.Errorf("they give up %v, want 4 pods of each but 1 of g3", gives)
 	}
 }
 
