@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,14 +59,11 @@ func (s *site) podTimes(ctx context.Context, cluster string, pods int) (done <-c
 }
 
 func (t *podTimes) note(pod *corev1.Pod, now time.Time) {
-	gated, isReady := false, false
+	gated := false
 	for _, gate := range pod.Spec.SchedulingGates {
 		gated = gated || gate.Name == kube.PlacementGate
 	}
-	for _, condition := range pod.Status.Conditions {
-		isReady = isReady || condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-	}
-	for step, reached := range [steps]bool{true, !gated, pod.Spec.NodeName != "", isReady} {
+	for step, reached := range [steps]bool{true, !gated, pod.Spec.NodeName != "", isReady(pod)} {
 		if !reached || t.seen[step][pod.UID] {
 			continue
 		}
@@ -74,6 +72,12 @@ func (t *podTimes) note(pod *corev1.Pod, now time.Time) {
 			t.first[step] = now
 		}
 	}
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // print tells the times since the beginning.

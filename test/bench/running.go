@@ -54,14 +54,10 @@ func (s *site) followPods(ctx context.Context, made func(*corev1.Pod)) (*runs, e
 }
 
 func (r *runs) note(pod *corev1.Pod) {
-	now, isReady := time.Now(), false
-	for _, condition := range pod.Status.Conditions {
-		isReady = isReady || condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-	}
-	cluster := pod.Labels["ray.io/cluster"]
+	now, cluster := time.Now(), pod.Labels["ray.io/cluster"]
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !isReady || cluster == "" || r.ready[cluster][pod.Name] {
+	if !isReady(pod) || cluster == "" || r.ready[cluster][pod.Name] {
 		return
 	}
 	if r.ready[cluster] == nil {

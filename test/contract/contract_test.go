@@ -53,7 +53,7 @@ func messages() []message {
 		{&event.RequestWaits{}, events, "queue-manager", client, "a request waits for the submission of its workload"},
 		{&event.NodeObserved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "the present state of a node"},
 		{&event.NodeRemoved{}, event.NodeSubject(cluster, node), "capacity-watcher", "queue-manager", "a node is gone"},
-		{&event.NamespaceObserved{}, event.NamespaceSubject(cluster, "{namespace}"), "capacity-watcher", "queue-manager", "the labels of a namespace, or that it is gone"},
+		{&event.NamespaceObserved{}, event.NamespaceSubject(cluster, "{namespace}"), "capacity-watcher", "queue-manager", "the labels, default requests and LimitRanges of a namespace, or that it is gone"},
 		{&event.CapacitySynced{}, event.SyncedSubject(cluster), "capacity-watcher", "queue-manager", "everything that the watcher observes"},
 		{&event.GangObserved{}, event.GangSubject(cluster, id), "capacity-watcher", "queue-manager", "the observed pods of a workload"},
 		{&event.GangCommand{}, event.DispatchSubject(cluster, id), "queue-manager", "dispatcher", "the wanted state of a workload"},

@@ -33,16 +33,21 @@ func (d *decision) candidateSets(w *Waiting, a quota.Assess, terminating []*Star
 	if len(others)+len(own) == 0 {
 		return nil, false
 	}
-	lacking := w.queue.quota.Lacking(a.Charges)
-	if !w.mayPreemptFor(lacking, d.state.fair()) {
-		return nil, true
-	}
-	if d.state.fair() {
-		sets = d.fairSets(others, own)
-	} else {
-		sets = w.classicalSets(a, lacking, others, own)
-	}
+	sets = d.permittedSets(w, a, others, own)
 	return sets, len(sets) == 0
+}
+
+// permittedSets returns the sets of candidates that the usage permits the workload to evict;
+// there is at least one candidate.
+func (d *decision) permittedSets(w *Waiting, a quota.Assess, others, own []candidate) []candidateSet {
+	lacking := w.queue.quota.Lacking(a.Charges)
+	switch {
+	case !w.mayPreemptFor(lacking, d.state.fair()):
+		return nil
+	case d.state.fair():
+		return d.fairSets(others, own)
+	}
+	return w.classicalSets(a, lacking, others, own)
 }
 
 // mayPreemptFor reports whether the workload may evict gangs for what it lacks. As in

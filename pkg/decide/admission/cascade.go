@@ -56,7 +56,7 @@ func (p *preemption) without(returns candidate, v *victims, sets []candidateSet)
 	if i < 0 {
 		return nil
 	}
-	chosen := named(v.list)
+	chosen := gangsIn(v.list)
 	var lower []candidate
 	for _, c := range sets[i].candidates {
 		if c.whole == nil && !c.evictedBefore && c.Workload.Priority < returns.Workload.Priority && !chosen[c.Workload.ID] {
@@ -67,7 +67,7 @@ func (p *preemption) without(returns candidate, v *victims, sets []candidateSet)
 	if len(lower) == 0 {
 		return nil
 	}
-	caused := named(p.evictedBy(returns, v, lower))
+	caused := gangsIn(p.evictedBy(returns, v, lower))
 	if len(caused) == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (p *preemption) without(returns candidate, v *victims, sets []candidateSet)
 	return direct
 }
 
-func named(list []candidate) map[workload.ID]bool {
+func gangsIn(list []candidate) map[workload.ID]bool {
 	ids := make(map[workload.ID]bool, len(list))
 	for _, c := range list {
 		ids[c.Workload.ID] = true
@@ -160,10 +160,6 @@ func (p *preemption) hasRoom() bool {
 
 // setsAmong returns the sets of candidates that policies permit, of those given.
 func (p *preemption) setsAmong(list []candidate) []candidateSet {
-	lacking := p.w.queue.quota.Lacking(p.charges)
-	if !p.w.mayPreemptFor(lacking, p.d.state.fair()) {
-		return nil
-	}
 	ranks := p.d.sharesWith(p.w, p.charges)
 	var own, others []candidate
 	for _, c := range list {
@@ -181,11 +177,8 @@ func (p *preemption) setsAmong(list []candidate) []candidateSet {
 	}
 	slices.SortFunc(own, byEviction)
 	slices.SortFunc(others, byEviction)
-	switch {
-	case len(own)+len(others) == 0:
+	if len(own)+len(others) == 0 {
 		return nil
-	case p.d.state.fair():
-		return p.d.fairSets(others, own)
 	}
-	return p.w.classicalSets(quota.Assess{Assignment: &quota.Assignment{Charges: p.charges}}, lacking, others, own)
+	return p.d.permittedSets(p.w, quota.Assess{Assignment: &quota.Assignment{Charges: p.charges}}, others, own)
 }

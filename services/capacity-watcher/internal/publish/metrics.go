@@ -20,7 +20,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "muster_capacity_published_total", Help: "Observations of nodes and gangs that the bus has stored.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_capacity_publish_failures_total", Help: "Failed attempts to publish, which are retried.",
+			Name: "muster_capacity_publish_failures_total", Help: "Failed attempts to publish. They are repeated, except of what is larger than NATS accepts.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "muster_capacity_lost_total", Help: "Observations that the stream had lost and that were republished.",
