@@ -14,6 +14,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/test/stack"
 )
 
@@ -39,6 +40,9 @@ func (s *site) submit(name string) (bus.Published, error) {
 	})
 }
 
+// retryAfter is the pause before another list after one that failed.
+const retryAfter = 100 * time.Millisecond
+
 // sightings notes when each RayCluster is first seen in the API server.
 type sightings struct {
 	mu   sync.Mutex
@@ -61,6 +65,7 @@ func (s *site) watch(ctx context.Context) (*sightings, error) {
 			seen.follow(watching)
 			list, err := clusters.List(ctx, metav1.ListOptions{})
 			if err != nil {
+				_ = pause.For(ctx, retryAfter) // the loop ends with ctx
 				continue
 			}
 			for _, item := range list.Items {

@@ -24,6 +24,8 @@ func idle(ctx context.Context, o options) error {
 		return err
 	}
 	defer s.close()
+	ctx, cancel := context.WithCancel(ctx) // ends the watch before its API server
+	defer cancel()
 	seen, err := s.watch(ctx)
 	if err != nil {
 		return err
@@ -48,9 +50,9 @@ func idle(ctx context.Context, o options) error {
 		if _, err := s.submit(name); err != nil {
 			return err
 		}
-		waiting, cancel := context.WithTimeout(ctx, sampleTimeout)
+		waiting, stop := context.WithTimeout(ctx, sampleTimeout)
 		created, err := seen.await(waiting, []string{name})
-		cancel()
+		stop()
 		if err != nil {
 			return err
 		}
