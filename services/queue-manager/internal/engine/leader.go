@@ -44,6 +44,7 @@ type leader struct {
 	// commandsFound and undeliverable are what the relay finds.
 	commandsFound chan relay.CommandsFound
 	undeliverable chan relay.Undeliverable
+	resends       resends
 	// refusedLetters are dead letters that NATS has refused.
 	refusedLetters []letter
 	questions      chan question
@@ -91,7 +92,9 @@ func (l *leader) run(ctx context.Context) error {
 		case <-maintain.C:
 			err = l.maintain(ctx)
 		case found := <-l.commandsFound:
-			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.state.CommandSubjects(found.Lacks)})
+			l.resends.replace(l.state.CommandSubjects(found.Lacks))
+		case <-l.resends.left():
+			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.resends.next()})
 		case u := <-l.undeliverable:
 			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-l.questions:
