@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"go.uber.org/zap"
 
@@ -16,7 +17,7 @@ func (l *leader) maintain(ctx context.Context) error {
 		return err
 	}
 	err := l.Store.Tidy(ctx, l.epoch)
-	if store.Suspect(err) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrFenced) {
 		l.Logger.Error("cannot remove old rows from the ledger; retrying", zap.Error(err), zap.Duration("after", maintainEvery))
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"muster.dev/muster/pkg/decide/quota"
@@ -197,34 +196,4 @@ func queueBounds(batch *pgx.Batch, bounds []quota.Bound) {
 	batch.Queue(`UPDATE quota_usage SET bound = 0`)
 	batch.Queue(`INSERT INTO quota_usage (scope, flavor, resource, bound) SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
 		ON CONFLICT (scope, flavor, resource) DO UPDATE SET bound = excluded.bound`, scopes, flavors, resources, amounts)
-}
-
-// fenced is the SQLSTATE with which the database refuses a replaced leader.
-const fenced = "MUFEN"
-
-// transact executes the statements in one transaction of the leader of the
-// epoch, in one round trip: what is pipelined up to one sync is a transaction
-// (PostgreSQL, "Pipelining" in the frontend protocol).
-func (s *Store) transact(ctx context.Context, epoch int64, fill func(*pgx.Batch)) error {
-	batch := newBatch(epoch)
-	fill(batch)
-	return s.send(ctx, batch)
-}
-
-// newBatch begins a transaction of the leader. Plans are made once and kept, when a
-// table may still be so small that it is read whole for each statement; what is
-// written is always found by an index.
-func newBatch(epoch int64) *pgx.Batch {
-	batch := &pgx.Batch{}
-	batch.Queue(`SELECT assert_leader($1), set_config('enable_seqscan', 'off', true)`, epoch)
-	return batch
-}
-
-func (s *Store) send(ctx context.Context, batch *pgx.Batch) error {
-	err := s.pool.SendBatch(ctx, batch).Close()
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == fenced {
-		return fmt.Errorf("%w: %w", ErrFenced, err)
-	}
-	return err
 }
