@@ -20,6 +20,11 @@ func SubmittedBy(subject string) (queue, user string) {
 	return queue, user
 }
 
+// SubjectWorkload reads the workload of an EventsSubject or a GangSubject.
+func SubjectWorkload(subject string) workload.ID {
+	return workload.ID(subject[strings.LastIndexByte(subject, '.')+1:])
+}
+
 // WorkloadSubject carries accepted submissions and cancellations of a queue.
 func WorkloadSubject(queue string) string { return "muster.workload." + queue }
 

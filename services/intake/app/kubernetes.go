@@ -87,7 +87,8 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 // may be granted later.
 func anyError(error) bool { return true }
 
-// deliver passes events from the bus to the controller.
+// deliver passes events from the bus to the controller. Those of workloads without an object here
+// are not read: with many clusters, or many submissions over NATS, most are.
 func deliver(ctx context.Context, deliveries <-chan bus.Delivery, d *kubecontroller.Controller, logger *zap.Logger) error {
 	for {
 		select {
@@ -96,6 +97,9 @@ func deliver(ctx context.Context, deliveries <-chan bus.Delivery, d *kubecontrol
 		case delivery, open := <-deliveries:
 			if !open {
 				return ctx.Err()
+			}
+			if !d.Tracks(event.SubjectWorkload(delivery.Subject)) {
+				continue
 			}
 			_, payload, err := delivery.Event()
 			switch e := payload.(type) {

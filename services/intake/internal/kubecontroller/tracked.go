@@ -48,6 +48,13 @@ func (c *Controller) track(id workload.ID, key Key) tracked {
 	return *k
 }
 
+// Tracks reports whether the workload has an object that the controller knows.
+func (c *Controller) Tracks(id workload.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tracked[id] != nil
+}
+
 func (c *Controller) note(id workload.ID, change func(*tracked)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
