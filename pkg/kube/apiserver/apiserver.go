@@ -7,6 +7,7 @@ package apiserver
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,8 +33,26 @@ func Config(kubeconfig, client string) (*rest.Config, error) {
 	}
 	config.QPS = -1 // the API server's priority and fairness limits the client
 	config.UserAgent = client
+	if err := healthChecks(); err != nil {
+		return nil, err
+	}
 	config.Wrap(relist.Wrap)
 	return config, nil
+}
+
+// healthChecks lets client-go find within 10 s, instead of 45, that the API server does not answer
+// on a connection any more, unless the operator has set other times. client-go reads them from
+// the environment of the process only, when it makes the first connection.
+func healthChecks() error {
+	for name, seconds := range map[string]string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5", "HTTP2_PING_TIMEOUT_SECONDS": "5"} {
+		if _, set := os.LookupEnv(name); set {
+			continue
+		}
+		if err := os.Setenv(name, seconds); err != nil {
+			return fmt.Errorf("set %s to %s: %w", name, seconds, err)
+		}
+	}
+	return nil
 }
 
 func read(kubeconfig string) (*rest.Config, error) {
