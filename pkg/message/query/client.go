@@ -19,10 +19,17 @@ type ProblemError struct {
 	Message string
 	// Busy: too much is being asked; the same request may be sent again later.
 	Busy bool
+	// After is how long the same request is refused for, if that is known.
+	After time.Duration
 }
 
 // Busy is the answer to a request that may be sent again later.
-func Busy(message string) error { return &ProblemError{Message: message, Busy: true} }
+func Busy(message string) error { return BusyFor(message, 0) }
+
+// BusyFor is the answer to a request that may be sent again after a time.
+func BusyFor(message string, after time.Duration) error {
+	return &ProblemError{Message: message, Busy: true, After: after}
+}
 
 func (e *ProblemError) Error() string { return e.Message }
 
@@ -122,7 +129,7 @@ func (o overNATS) Ask(ctx context.Context, subject string, data []byte) ([]byte,
 		if err := json.Unmarshal(reply.Data, &problem); err != nil {
 			return nil, fmt.Errorf("read problem from %s: %w", subject, err)
 		}
-		return nil, fmt.Errorf("ask %s: %w", subject, &ProblemError{Message: problem.Error, Busy: problem.Busy})
+		return nil, fmt.Errorf("ask %s: %w", subject, &ProblemError{Message: problem.Error, Busy: problem.Busy, After: time.Duration(problem.AfterSeconds) * time.Second})
 	}
 	return reply.Data, nil
 }

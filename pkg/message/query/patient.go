@@ -25,7 +25,7 @@ func (p patient) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 	for began := time.Now(); ; {
 		answer, err := p.Transport.Ask(ctx, subject, data)
 		var problem *ProblemError
-		if !errors.As(err, &problem) || !problem.Busy || subject == ConfigureSubject || subject == HoldSubject || time.Since(began) > busyMost {
+		if !errors.As(err, &problem) || !problem.Busy || subject == ConfigureSubject || subject == HoldSubject || time.Since(began)+problem.After > busyMost {
 			return answer, err
 		}
 		select {

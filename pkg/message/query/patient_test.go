@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/message/query"
 )
@@ -37,6 +38,7 @@ func TestAPatientClientAsksAgain(t *testing.T) {
 		answers bool
 	}{
 		"busy":        {query.Busy("the status is being asked for; try again"), status, 3, true},
+		"busy long":   {query.BusyFor("your what-ifs have taken 28s", time.Minute), status, 1, false},
 		"refused":     {&query.ProblemError{Message: "no"}, status, 1, false},
 		"nobody":      {query.ErrNoAnswer, status, 1, false},
 		"busy change": {query.Busy("try again"), configure, 1, false},

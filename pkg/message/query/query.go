@@ -207,4 +207,6 @@ type Problem struct {
 	Error string `json:"error"`
 	// Busy: nothing is wrong with the request; it may be sent again later.
 	Busy bool `json:"busy,omitempty"`
+	// AfterSeconds is how long the same request is refused for, if that is known.
+	AfterSeconds int `json:"afterSeconds,omitempty"`
 }

@@ -104,7 +104,7 @@ func respond(msg *nats.Msg, answer any, err error) {
 		problem := Problem{Error: err.Error()}
 		var known *ProblemError
 		if errors.As(err, &known) {
-			problem.Busy = known.Busy
+			problem.Busy, problem.AfterSeconds = known.Busy, int(known.After/time.Second)
 		}
 		answer = problem
 	}

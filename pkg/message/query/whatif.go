@@ -34,6 +34,9 @@ type WhatIfRequest struct {
 	QueuesFile string `json:"queuesFile,omitempty"`
 	// Within: the answer names workloads of these places alone; empty for all.
 	Within []Place `json:"within,omitempty"`
+	// For is the caller for whom a service asks, whose time is counted apart from that of others;
+	// the HTTP API puts its own caller in its place.
+	For string `json:"for,omitempty"`
 }
 
 // NodeName is the name of a node in a cluster.

@@ -73,7 +73,7 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 // answerReports serves the questions that cost more, each one at a time.
 func answerReports(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
 	nc := b.Conn()
-	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, oneAtATime[query.WhatIfRequest]("a what-if is being tried"), estimates.WhatIf); err != nil {
+	if err := query.HandleEach(ctx, nc, query.WhatIfSubject, newTurns(time.Now).admitWhatIf, estimates.WhatIf); err != nil {
 		return err
 	}
 	if err := query.HandleEach(ctx, nc, query.UsageSubject, oneAtATime[query.UsageRequest]("a report of usage is being made"), func(ctx context.Context, r query.UsageRequest) (query.UsageAnswer, error) {

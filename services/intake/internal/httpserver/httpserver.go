@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -173,9 +174,17 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 		known = &failure{http.StatusInternalServerError, httpapi.Problem{Error: err.Error()}}
 	}
 	if known.status == http.StatusServiceUnavailable || known.status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfter(refused)))
 	}
 	write(w, known.status, known.problem)
+}
+
+// retryAfter is after how many seconds a refused request may be sent again.
+func retryAfter(refused *query.ProblemError) int {
+	if refused == nil || refused.After == 0 {
+		return 5
+	}
+	return int(refused.After / time.Second)
 }
 
 func write(w http.ResponseWriter, status int, value any) {

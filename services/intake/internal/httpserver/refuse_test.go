@@ -93,12 +93,13 @@ func TestQueueManagerCannotAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		problem error
 		status  int
-		retry   bool
+		retry   string
 	}{
-		"none answers":    {fmt.Errorf("ask: %w", query.ErrNoAnswer), http.StatusServiceUnavailable, true},
-		"it has too much": {query.Busy("16 explanations are being made"), http.StatusTooManyRequests, true},
-		"it fails":        {&query.ProblemError{Message: "read the ledger: connection refused"}, http.StatusServiceUnavailable, true},
-		"intake fails":    {fmt.Errorf("a defect"), http.StatusInternalServerError, false},
+		"none answers":     {fmt.Errorf("ask: %w", query.ErrNoAnswer), http.StatusServiceUnavailable, "5"},
+		"it has too much":  {query.Busy("16 explanations are being made"), http.StatusTooManyRequests, "5"},
+		"for a known time": {query.BusyFor("your what-ifs have taken 20s", 33*time.Second), http.StatusTooManyRequests, "33"},
+		"it fails":         {&query.ProblemError{Message: "read the ledger: connection refused"}, http.StatusServiceUnavailable, "5"},
+		"intake fails":     {fmt.Errorf("a defect"), http.StatusInternalServerError, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,8 +107,8 @@ func TestQueueManagerCannotAnswer(t *testing.T) {
 			w.problem = c.problem
 			answer, body := w.ask(t, "alice", http.MethodGet, "/v1/workloads", "")
 			refused(t, answer, body, c.status)
-			if got := answer.Header.Get("Retry-After"); (got != "") != c.retry {
-				t.Errorf("header Retry-After is %q, want one: %v", got, c.retry)
+			if got := answer.Header.Get("Retry-After"); got != c.retry {
+				t.Errorf("header Retry-After is %q, want %q", got, c.retry)
 			}
 		})
 	}

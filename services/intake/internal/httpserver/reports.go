@@ -74,6 +74,7 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, caller string) e
 	if err != nil {
 		return err
 	}
+	request.For = caller
 	if !s.isOperator(caller) {
 		if err := s.ofTenant(ctx, caller, &request); err != nil {
 			return err

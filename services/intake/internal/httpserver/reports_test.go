@@ -27,12 +27,12 @@ func TestWhatIfOverHTTP(t *testing.T) {
 		want         []query.WhatIfRequest
 	}{
 		"an operator": {"olga", nodes, http.StatusOK, `"version":7`, []query.WhatIfRequest{{
-			AddNodes: []query.NodesLike{{Like: query.NodeName{Cluster: "east", Name: "n"}, Count: 2}}, DrainAll: []query.NodeSet{{Cluster: "east"}}, QueuesFile: "queues: []",
+			AddNodes: []query.NodesLike{{Like: query.NodeName{Cluster: "east", Name: "n"}, Count: 2}}, DrainAll: []query.NodeSet{{Cluster: "east"}}, QueuesFile: "queues: []", For: "http/olga",
 		}}},
-		"what cannot be":       {"olga", `{"drain":[{"cluster":"c","name":"n"}]}`, http.StatusUnprocessableEntity, "there is no such node", []query.WhatIfRequest{{Drain: []query.NodeName{{Cluster: "c", Name: "n"}}}}},
-		"a tenant's workload":  {"alice", fmt.Sprintf(`{"workloads":[{"id":%q,"priority":7}]}`, own), http.StatusOK, `"version":7`, []query.WhatIfRequest{{Workloads: []query.WorkloadChange{{ID: own, Priority: &priority}}, Within: mine}}},
-		"a claim of places":    {"alice", fmt.Sprintf(`{"workloads":[{"id":%q,"queue":"a"}],"within":[{"queue":"b"}]}`, own), http.StatusOK, `"version":7`, []query.WhatIfRequest{{Workloads: []query.WorkloadChange{{ID: own, Queue: "a"}}, Within: mine}}},
-		"a submission":         {"alice", `{"submit":[{"id":"x","queue":"a","namespace":"a1","name":"n","podSets":null}]}`, http.StatusOK, `"version":7`, []query.WhatIfRequest{{Submit: []workload.Workload{{ID: "x", Queue: "a", Namespace: "a1", Name: "n"}}, Within: mine}}},
+		"what cannot be":       {"olga", `{"drain":[{"cluster":"c","name":"n"}]}`, http.StatusUnprocessableEntity, "there is no such node", []query.WhatIfRequest{{Drain: []query.NodeName{{Cluster: "c", Name: "n"}}, For: "http/olga"}}},
+		"a tenant's workload":  {"alice", fmt.Sprintf(`{"workloads":[{"id":%q,"priority":7}]}`, own), http.StatusOK, `"version":7`, []query.WhatIfRequest{{Workloads: []query.WorkloadChange{{ID: own, Priority: &priority}}, Within: mine, For: "http/alice"}}},
+		"a claim of places":    {"alice", fmt.Sprintf(`{"workloads":[{"id":%q,"queue":"a"}],"within":[{"queue":"b"}],"for":"http/olga"}`, own), http.StatusOK, `"version":7`, []query.WhatIfRequest{{Workloads: []query.WorkloadChange{{ID: own, Queue: "a"}}, Within: mine, For: "http/alice"}}},
+		"a submission":         {"alice", `{"submit":[{"id":"x","queue":"a","namespace":"a1","name":"n","podSets":null}]}`, http.StatusOK, `"version":7`, []query.WhatIfRequest{{Submit: []workload.Workload{{ID: "x", Queue: "a", Namespace: "a1", Name: "n"}}, Within: mine, For: "http/alice"}}},
 		"another's workload":   {"alice", fmt.Sprintf(`{"workloads":[{"id":%q,"priority":7}]}`, foreign), http.StatusNotFound, "there is no workload", nil},
 		"another's queue":      {"alice", fmt.Sprintf(`{"workloads":[{"id":%q,"queue":"b"}]}`, own), http.StatusNotFound, `no queue \"b\"`, nil},
 		"a foreign submission": {"alice", `{"submit":[{"id":"x","queue":"b","namespace":"b1","name":"n"}]}`, http.StatusNotFound, `no queue \"b\"`, nil},
