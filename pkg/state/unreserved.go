@@ -122,6 +122,9 @@ func (t *tables) countMisplaced(key gangKey) {
 // them now, and how many came to be so in this term.
 func (s *State) Misplaced() (now, ever int) { return s.misplacedPods.now, s.misplacedPods.ever }
 
+// PlacedByScheduler ends the reason of misplaced pods in a trusted queue, where they are meant so.
+const PlacedByScheduler = "; in this queue the scheduler places them"
+
 // explainMisplaced says of a running gang how many of its pods are not where they were
 // planned.
 func (s *State) explainMisplaced(e *entry, now time.Time) {
@@ -138,7 +141,7 @@ func (s *State) explainMisplaced(e *entry, now time.Time) {
 	}
 	message := fmt.Sprintf("%d of %d pods are on other nodes than planned", misplaced, e.Pods())
 	if s.rules(e).Placement == workload.Trusted {
-		message += "; in this queue the scheduler places them"
+		message += PlacedByScheduler
 	}
 	if e.Reason == nil || e.Reason.Message != message {
 		e.Reason = &workload.Reason{Kind: workload.ReasonBesidePlan, Message: message}

@@ -33,7 +33,7 @@ func TestAnOperatorSeesAndActs(t *testing.T) {
 
 	b.shows("1/1") // the map of nodes
 	for path, text := range map[string]string{
-		"/": "Needs a person", "/queues": "research", "/queues/research": "second", "/workloads": "first", "/workloads?phase=queued": "second",
+		"/": "Needs a person", "/dead-letters": "Dead letters", "/queues": "research", "/queues/research": "second", "/workloads": "first", "/workloads?phase=queued": "second",
 		"/nodes": node, "/nodes/" + w.Pool + "/" + node: "console-research/first", "/workloads/" + string(second): "What would admit it now",
 	} {
 		b.visit(path)

@@ -35,10 +35,47 @@ type StatusAnswer struct {
 	NATS     NATSStatus      `json:"nats"`
 	// HeldWorkloads counts the workloads that an operator has put on hold.
 	HeldWorkloads int `json:"heldWorkloads,omitempty"`
+	// Stuck are gangs that do not go on by themselves, Misplaced those with pods on other nodes
+	// than are reserved for them, and TrustedPlaces those of queues where that is meant so.
+	Stuck         GangsToSee `json:"stuck,omitzero"`
+	Misplaced     GangsToSee `json:"misplaced,omitzero"`
+	TrustedPlaces GangsToSee `json:"trustedPlaces,omitzero"`
 	// Attention lists what a person has to look at, each with what to do.
 	Attention []string `json:"attention,omitempty"`
+	// About has, for each line of Attention, what the line is about.
+	About []About `json:"about,omitempty"`
 	// Notes lists what keeps work waiting and may be meant so.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// MaxGangsToSee is how many gangs are named of those that a person has to look at.
+const MaxGangsToSee = 5
+
+// GangsToSee are gangs that a person has to look at: the first MaxGangsToSee, the oldest first,
+// and how many there are in all.
+type GangsToSee struct {
+	Gangs []GangToSee `json:"gangs,omitempty"`
+	InAll int         `json:"inAll,omitempty"`
+}
+
+// GangToSee is a gang that a person has to look at.
+type GangToSee struct {
+	ID        workload.ID    `json:"id"`
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	Queue     string         `json:"queue"`
+	Phase     workload.Phase `json:"phase"`
+	Since     time.Time      `json:"since,omitzero"`
+	// Why is the message of its reason; empty for none.
+	Why string `json:"why,omitempty"`
+}
+
+// About is what a line is about; all is empty for Muster's own parts.
+type About struct {
+	Workload workload.ID `json:"workload,omitempty"`
+	Cluster  string      `json:"cluster,omitempty"`
+	// DeadLetters: it is about the messages that could not be processed.
+	DeadLetters bool `json:"deadLetters,omitempty"`
 }
 
 // InactiveQueue is a ClusterQueue that admits nothing although its manifest is valid.

@@ -12,6 +12,9 @@ const rangeMark = " to "
 
 func cutRange(name string) (first, last string, is bool) { return strings.Cut(name, rangeMark) }
 
+// DeadLettersLink is the page of messages that could not be processed.
+const DeadLettersLink = "/dead-letters"
+
 // Each kind of page has one link, in which names are escaped.
 
 func nodeLink(cluster, name string) string {

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -23,7 +24,8 @@ type Overview struct {
 	// MapFollows: the nodes were not there in time, and the updates of the page bring them.
 	MapFollows bool
 	// Attention is what a person has to look at, Notes what may be meant so.
-	Attention, Notes       []string
+	Attention              []Line
+	Notes                  []string
 	Parts                  []Field
 	Phases                 []Count
 	Clusters               []ClusterRow
@@ -36,6 +38,9 @@ type Overview struct {
 	Stuck    []WorkloadRow
 	Activity Activity
 }
+
+// Line is a sentence with the page of what it is about; its link is empty for none.
+type Line struct{ Text, Link string }
 
 // Field is a name with a value.
 type Field struct{ Name, Value string }
@@ -59,7 +64,7 @@ type ClusterRow struct {
 func ForOperator(status query.StatusAnswer, nodes []query.Node, queues []query.Queue, rackLabel string, now time.Time) Overview {
 	o := forAll(queues, now)
 	o.Operator = true
-	o.Attention, o.Notes = bounded(status.Attention), bounded(status.Notes)
+	o.Attention, o.Notes = attention(status), bounded(status.Notes)
 	o.Parts = []Field{{"Leader", output.Leader(status)}, {"Postgres", output.Postgres(status.Postgres)}, {"NATS", output.NATS(status.NATS)}}
 	for _, phase := range workload.Phases() {
 		if n := status.Workloads[phase]; n > 0 {
@@ -88,6 +93,31 @@ func ForOperator(status query.StatusAnswer, nodes []query.Node, queues []query.Q
 		}
 	}
 	return o
+}
+
+// attention lists what a person has to look at, with links to the pages of it.
+func attention(status query.StatusAnswer) []Line {
+	var lines []Line
+	for i, text := range bounded(status.Attention) {
+		line := Line{Text: text}
+		if i < min(len(status.About), mostLines) {
+			line.Link = aboutLink(status.About[i])
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func aboutLink(of query.About) string {
+	switch {
+	case of.Workload != "":
+		return WorkloadLink(of.Workload)
+	case of.DeadLetters:
+		return DeadLettersLink
+	case of.Cluster != "":
+		return "/nodes?" + url.Values{"cluster": {of.Cluster}}.Encode()
+	}
+	return ""
 }
 
 // heard is the age of a last report.

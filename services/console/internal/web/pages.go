@@ -28,6 +28,7 @@ func views() map[string]view {
 		"/workloads/{id}/manifest": {template: "manifest", load: loadManifest},
 		"/nodes":                   {template: "nodes", every: 3 * time.Second, load: loadNodes},
 		"/nodes/{cluster}/{node}":  {template: "node", every: 3 * time.Second, load: loadNode},
+		page.DeadLettersLink:       {template: "dead-letters", every: 15 * time.Second, load: loadDeadLetters},
 		"/usage":                   {template: "usage", every: time.Minute, load: loadUsage},
 		"/decisions":               {template: "decisions", load: loadDecisions},
 		"/whatif":                  {template: "whatif", load: loadWhatIf},
@@ -78,15 +79,25 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 }
 
 func loadQueues(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
-	from := 0
-	if text := r.URL.Query().Get("from"); text != "" {
-		var err error
-		if from, err = strconv.Atoi(text); err != nil {
-			return content{}, refuse(http.StatusBadRequest, "from=%.20q: want a number.", text)
-		}
+	from, err := rowOf(r)
+	if err != nil {
+		return content{}, err
 	}
 	answer, err := s.queues(ctx, c)
 	return content{title: "Queues", model: page.MakeQueues(answer, from, s.Now())}, err
+}
+
+// rowOf is the row with which a page of a list begins.
+func rowOf(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("from")
+	if text == "" {
+		return 0, nil
+	}
+	row, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, refuse(http.StatusBadRequest, "from=%.20q: want a number.", text)
+	}
+	return row, nil
 }
 
 func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {

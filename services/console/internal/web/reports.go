@@ -25,6 +25,8 @@ const (
 	freshUsage     = 30 * time.Second
 	freshDecisions = 5 * time.Second
 	freshWhatIf    = 10 * time.Second
+	// freshDeadLetters is for up to 1,000 messages that intake reads one by one.
+	freshDeadLetters = 5 * time.Second
 )
 
 // beginActivity begins to make the charts of a page, and returns what waits for them.
@@ -152,3 +154,12 @@ func loadDecisions(ctx context.Context, s *Server, r *http.Request, c *caller) (
 
 // mostDecisions is how many decisions a page has.
 const mostDecisions = 50
+
+func loadDeadLetters(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
+	from, err := rowOf(r)
+	if err != nil {
+		return content{}, err
+	}
+	answer, err := ask(ctx, s.answers, c.asks("dead letters"), freshDeadLetters, c.api.DeadLetters)
+	return content{title: "Dead letters", model: page.MakeDeadLetters(answer, from, s.Now())}, err
+}

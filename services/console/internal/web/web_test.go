@@ -18,7 +18,7 @@ import (
 // paths are the pages of a world with one workload and nodes.
 func paths() []string {
 	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/workloads/" + string(theID) + "/manifest", "/nodes", "/nodes?state=broken", "/nodes/east/gpu-00001",
-		"/usage", "/usage?since=24h&by=queue,day", "/decisions", "/decisions?workload=" + string(theID), "/whatif", "/whatif?workload=" + string(theID) + "&priority=7", "/?window=24h", "/queues/research?window=7d"}
+		"/usage", "/usage?since=24h&by=queue,day", "/dead-letters", "/dead-letters?from=100", "/decisions", "/decisions?workload=" + string(theID), "/whatif", "/whatif?workload=" + string(theID) + "&priority=7", "/?window=24h", "/queues/research?window=7d"}
 }
 
 // TestPages: each page is HTML without script or style of its own, with what it is about, and
@@ -27,11 +27,16 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, newAPI(20, 3), "olga", true)
 	texts := map[string][]string{
-		"/": {"cluster east is silent", "gpu-00001", "research"}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
+		"/": {
+			"<li>JetStream is full</li>", `<a href="/workloads/` + string(theID) + `">workload team-a/train is stuck</a>`, `<a href="/nodes?cluster=east">cluster east is silent</a>`,
+			`<a href="/dead-letters">3 messages could not be processed</a>`, "<li>a budget is used up</li>", "gpu-00001", "research",
+		}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
 		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel", "/manifest", "Earlier estimates of its start", "and its end is unknown"},
 		"/workloads/" + string(theID) + "/manifest": {"kind: RayJob", "python &lt;b&gt;train.py --token (masked)", "Secrets that are masked: 1."},
 		"/nodes": {"gpu-00019"}, "/nodes/east/gpu-00001": {"nvidia.com/gpu", "/whatif?drain=east%2Fgpu-00001"},
 		"/usage": {"12.50", "research"}, "/decisions": {"decision 7-13, version 90", "dev.muster.workload.submitted.v1; decide", "4 pods do not fit", "muster replay --since ", "/decisions?before=7-12", "2097152 bytes"},
+		"/dead-letters":          {">150</th>", "submission or request", "queue research, user alice", "data is &#34;...&#34; &lt;b&gt;", "(60m ago)", "Rows 1 to 100 of 150.", "7 older ones", "/dead-letters?from=100"},
+		"/dead-letters?from=100": {">1</th>", "Rows 101 to 150 of 150."},
 		"/whatif?workload=" + string(theID) + "&priority=7": {"team-a/train", "sooner", "On version 77", "4 waiting workloads start as without the change", `value="7"`},
 		"/?window=24h":               {"Waiting workloads", "now 1180", "<polyline", `aria-current="true"`},
 		"/queues/research?window=7d": {"Waits of those admitted"},
@@ -176,6 +181,9 @@ func TestATenantSeesNoNodes(t *testing.T) {
 	b := newBrowser(t, newAPI(20, 3), "alice", true)
 	if status, _, content := b.get("/nodes"); status != http.StatusForbidden || strings.Contains(content, "gpu-0") {
 		t.Errorf("nodes: status %d: %s", status, content)
+	}
+	if status, _, content := b.get("/dead-letters"); status != http.StatusForbidden || strings.Contains(content, "muster.submit") {
+		t.Errorf("dead letters: status %d: %s", status, content)
 	}
 	if status, _, content := b.get("/"); status != http.StatusOK || strings.Contains(content, "gpu-0") || strings.Contains(content, `href="/nodes"`) {
 		t.Errorf("overview: status %d: %s", status, content)

@@ -86,7 +86,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusUnauthorized, "unknown caller")
 		return
 	}
-	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasPrefix(r.URL.Path, "/v1/clusters") || strings.HasSuffix(r.URL.Path, "/priority")
+	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || r.URL.Path == "/v1/dead-letters" || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasPrefix(r.URL.Path, "/v1/clusters") || strings.HasSuffix(r.URL.Path, "/priority")
 	switch {
 	case operators && who != "olga":
 		problem(w, http.StatusForbidden, "no operator")
@@ -102,7 +102,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/v1/nodes":
 		reply(w, a.nodes)
 	case r.URL.Path == "/v1/status":
-		reply(w, query.StatusAnswer{At: time.Now(), Attention: []string{"cluster east is silent"}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}, Clusters: clusters()})
+		reply(w, query.StatusAnswer{At: time.Now(), Attention: needed(), About: []query.About{{}, {Workload: theID}, {Cluster: "east"}, {DeadLetters: true}}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}, Clusters: clusters()})
 	case r.URL.Path == "/v1/usage":
 		a.reports = append(a.reports, r.URL.Query())
 		reply(w, query.UsageAnswer{Since: time.Now().Add(-time.Hour), Until: time.Now(), By: []string{"queue"}, Rows: []query.UsageRow{{
@@ -112,6 +112,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, activity(r.URL.Query()))
 	case r.URL.Path == "/v1/decisions":
 		reply(w, decisions(a.record.Times.Submitted))
+	case r.URL.Path == "/v1/dead-letters":
+		reply(w, deadLetters())
 	case r.URL.Path == "/v1/workloads":
 		reply(w, a.page(r.URL.Query()))
 	case r.URL.Path == "/v1/workloads/"+string(theID):
@@ -151,6 +153,23 @@ func (a *api) whatIf(w http.ResponseWriter, r *http.Request) {
 	reply(w, query.WhatIfAnswer{MadeAt: now, Version: 77, Same: 4, Workloads: []query.WhatIfWorkload{
 		{ID: theID, Namespace: "team-a", Name: "train", Queue: "research", Before: now.Add(3 * time.Hour), After: now.Add(time.Hour)},
 	}})
+}
+
+// needed are lines about a part, a workload, a cluster, dead letters, and one more than have a page.
+func needed() []string {
+	return []string{"JetStream is full", "workload team-a/train is stuck", "cluster east is silent", "3 messages could not be processed", "a budget is used up"}
+}
+
+// deadLetters are more than a page has, and more that are older.
+func deadLetters() httpapi.DeadLetters {
+	answer := httpapi.DeadLetters{Older: 7}
+	at := time.Now().Add(-time.Hour)
+	for i := range 150 {
+		answer.DeadLetters = append(answer.DeadLetters, httpapi.DeadLetter{
+			Subject: "muster.submit.research.alice", Sequence: uint64(i + 1), At: at, Stored: at.Add(-time.Second), Reason: `no manifest: data is "..." <b>`, Bytes: 512,
+		})
+	}
+	return answer
 }
 
 // clusters are one that is ready, and others that are cordoned, drained and gone.

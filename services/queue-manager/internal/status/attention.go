@@ -24,33 +24,62 @@ const (
 	submissionsAfter = 30 * time.Second
 )
 
-// attention lists what a person has to look at, the most serious first.
-func attention(a query.StatusAnswer) []string {
-	var found []string
-	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-	if a.Postgres.Silent != "" {
-		add("Postgres is silent (%s): nothing is admitted; check the server and queue-manager's database URL", a.Postgres.Silent)
+// lines are what a person has to look at, each with what it is about.
+type lines struct {
+	texts []string
+	about []query.About
+}
+
+// add adds a line about one of Muster's own parts.
+func (l *lines) add(format string, args ...any) { l.of(query.About{})(format, args...) }
+
+// of adds lines about something.
+func (l *lines) of(about query.About) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		l.texts, l.about = append(l.texts, fmt.Sprintf(format, args...)), append(l.about, about)
 	}
-	if a.Leader != nil && !a.Leader.Leads {
-		add("no queue-manager leads; the last leader was %s: see the log of queue-manager for why its terms end", a.Leader.Holder)
-	}
-	if a.NATS.Silent != "" {
-		add("NATS does not say what it stores (%s): check its JetStream and the rights of queue-manager in accounts.conf", a.NATS.Silent)
-	}
-	if n := a.NATS; n.LimitBytes > 0 && n.StoredBytes*100 >= n.LimitBytes*nearlyFull {
-		add("JetStream is %d%% full: raise its limit, or free disk space", n.StoredBytes*100/n.LimitBytes)
-	}
-	for _, s := range a.NATS.Streams {
-		streamAttention(s, a.At, add)
-	}
+}
+
+// attention lists what a person has to look at, the most serious first: what keeps all from being
+// admitted, then stuck gangs, silent clusters, dead letters, misplaced pods, and the rest.
+func attention(a query.StatusAnswer) ([]string, []query.About) {
+	var found lines
+	partsAttention(a, &found)
+	gangsAttention(a.Stuck, "gangs are stuck", a.At, &found)
 	for _, c := range a.Clusters {
-		clusterAttention(c, a.At, add)
+		clusterAttention(c, a.At, found.of(query.About{Cluster: c.Name}))
 	}
 	for _, s := range a.NATS.Streams {
 		if s.Name == bus.DeadStream && s.Messages > 0 {
-			add("%d messages could not be processed: see `muster get dead-letters`", s.Messages)
+			found.of(query.About{DeadLetters: true})("%d messages could not be processed: see `muster get dead-letters`", s.Messages)
 		}
 	}
+	gangsAttention(a.Misplaced, "gangs have misplaced pods", a.At, &found)
+	restAttention(a, found.add)
+	return found.texts, found.about
+}
+
+// partsAttention names what keeps all from being admitted.
+func partsAttention(a query.StatusAnswer, found *lines) {
+	if a.Postgres.Silent != "" {
+		found.add("Postgres is silent (%s): nothing is admitted; check the server and queue-manager's database URL", a.Postgres.Silent)
+	}
+	if a.Leader != nil && !a.Leader.Leads {
+		found.add("no queue-manager leads; the last leader was %s: see the log of queue-manager for why its terms end", a.Leader.Holder)
+	}
+	if a.NATS.Silent != "" {
+		found.add("NATS does not say what it stores (%s): check its JetStream and the rights of queue-manager in accounts.conf", a.NATS.Silent)
+	}
+	if n := a.NATS; n.LimitBytes > 0 && n.StoredBytes*100 >= n.LimitBytes*nearlyFull {
+		found.add("JetStream is %d%% full: raise its limit, or free disk space", n.StoredBytes*100/n.LimitBytes)
+	}
+	for _, s := range a.NATS.Streams {
+		streamAttention(s, a.At, found.add)
+	}
+}
+
+// restAttention names what can wait.
+func restAttention(a query.StatusAnswer, add func(format string, args ...any)) {
 	if p := a.Postgres; p.MaxConnections > 0 && p.Connections*100 >= p.MaxConnections*nearlyFull {
 		add("Postgres has %d of at most %d connections: raise max_connections, or find who has them", p.Connections, p.MaxConnections)
 	}
@@ -69,7 +98,33 @@ func attention(a query.StatusAnswer) []string {
 	if more := len(a.Inactive) - inactiveNamed; more > 0 {
 		add("workloads wait for %d more ClusterQueues that are inactive: see `muster get clusterqueues`", more)
 	}
-	return found
+}
+
+// gangsAttention names the first of some gangs with their reasons, and counts the others.
+func gangsAttention(of query.GangsToSee, what string, now time.Time, found *lines) {
+	for _, g := range of.Gangs {
+		text := fmt.Sprintf("workload %s/%s of queue %s is %s", g.Namespace, g.Name, g.Queue, g.Phase)
+		if !g.Since.IsZero() {
+			text += " for " + now.Sub(g.Since).Truncate(time.Minute).String()
+		}
+		if g.Why != "" {
+			text += ": " + shortened(g.Why)
+		}
+		found.of(query.About{Workload: g.ID})("%s; see `muster explain %s -n %s`", text, g.Name, g.Namespace)
+	}
+	if more := of.InAll - len(of.Gangs); more > 0 {
+		found.add("%d more %s: see `muster get workloads -o wide`", more, what)
+	}
+}
+
+// longestWhy bounds the reason of a gang in a line, in bytes.
+const longestWhy = 200
+
+func shortened(text string) string {
+	if len(text) <= longestWhy {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestWhy], "") + "..."
 }
 
 // clusterAttention names what is silent of a cluster, or out of order. Its watcher and

@@ -47,7 +47,7 @@ func TestAttentionNamesWhatIsSilent(t *testing.T) {
 			if test.waiting > 0 {
 				answer.NATS.Streams = []query.StreamStatus{{Name: bus.SubmitStream, Messages: 2, Oldest: ago(test.waiting)}}
 			}
-			if got := attention(answer); !slices.Equal(got, test.want) {
+			if got, _ := attention(answer); !slices.Equal(got, test.want) {
 				t.Errorf("needs attention: %q, want %q", got, test.want)
 			}
 		})
@@ -66,10 +66,15 @@ func TestTheMostSeriousComesFirst(t *testing.T) {
 	answer.Postgres.Silent, answer.Postgres.Undelivered, answer.Postgres.Quarantined = "away", 1, 1
 	answer.NATS.Silent = "away"
 	answer.NATS.Streams = []query.StreamStatus{{Name: bus.DeadStream, Messages: 7}, {Name: bus.WorkloadStream, Silent: "away"}}
-	got := attention(answer)
+	gang := query.GangToSee{ID: "s", Namespace: "a", Name: "big", Queue: "q", Phase: workload.Queued, Since: now.Add(-2 * time.Hour), Why: "no node has 16 GPUs"}
+	answer.Stuck = query.GangsToSee{Gangs: []query.GangToSee{gang}, InAll: 7}
+	gang.ID, gang.Phase, gang.Why = "m", workload.Running, "1 of 2 pods are on other nodes than planned"
+	answer.Misplaced = query.GangsToSee{Gangs: []query.GangToSee{gang}, InAll: 1}
+	got, about := attention(answer)
 	want := []string{
-		"Postgres is silent", "no queue-manager leads", "NATS does not say", "stream " + bus.WorkloadStream, "the capacity-watcher of cluster d",
-		"7 messages could not be processed", "1 workloads or nodes are in quarantine", "1 messages are in the table", "budget of queue b", "queue c has no flavor",
+		"Postgres is silent", "no queue-manager leads", "NATS does not say", "stream " + bus.WorkloadStream,
+		"workload a/big of queue q is queued for 2h0m0s: no node has 16 GPUs; see `muster explain big -n a`", "6 more gangs are stuck", "the capacity-watcher of cluster d",
+		"7 messages could not be processed", "workload a/big of queue q is running for 2h0m0s: 1 of 2 pods", "1 workloads or nodes are in quarantine", "1 messages are in the table", "budget of queue b", "queue c has no flavor",
 	}
 	if len(got) != len(want) {
 		t.Fatalf("needs attention: %q, want %q", got, want)
@@ -79,6 +84,11 @@ func TestTheMostSeriousComesFirst(t *testing.T) {
 			t.Errorf("line %d is %q, want that it begins %q", i, got[i], begin)
 		}
 	}
+	wantAbout := make([]query.About, len(want))
+	wantAbout[4], wantAbout[6], wantAbout[7], wantAbout[8] = query.About{Workload: "s"}, query.About{Cluster: "d"}, query.About{DeadLetters: true}, query.About{Workload: "m"}
+	if !slices.Equal(about, wantAbout) {
+		t.Errorf("the lines are about %+v, want %+v", about, wantAbout)
+	}
 }
 
 // What waits because a person wants it so is noted.
@@ -86,9 +96,11 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	got := notes(query.StatusAnswer{
 		Clusters: []query.ClusterStatus{{Name: "c", Nodes: 3, ReadyNodes: 2}, {Name: "d", Nodes: 3, ReadyNodes: 3}},
-		Held:     []string{"queue a is held"}, HeldWorkloads: 2,
+		Held:     []string{"queue a is held"}, HeldWorkloads: 2, TrustedPlaces: query.GangsToSee{InAll: 3},
 	})
-	for i, want := range []string{"not ready in cluster c: 1 of 3 nodes; see", "held, stopped or inactive: 1 queue; see", "2 workloads on hold"} {
+	for i, want := range []string{
+		"not ready in cluster c: 1 of 3 nodes; see", "held, stopped or inactive: 1 queue; see", "2 workloads on hold", "misplaced pods in queues whose scheduler places them: 3 workloads",
+	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Errorf("notes are %q, want one of %q", got, want)
 		}

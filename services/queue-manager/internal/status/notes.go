@@ -26,5 +26,8 @@ func notes(a query.StatusAnswer) []string {
 	if n := a.HeldWorkloads; n > 0 {
 		found = append(found, counted(n, "workload")+" on hold: `muster resume workload NAME` ends a hold")
 	}
+	if n := a.TrustedPlaces.InAll; n > 0 {
+		found = append(found, "misplaced pods in queues whose scheduler places them: "+counted(n, "workload"))
+	}
 	return found
 }

@@ -67,7 +67,8 @@ func Of(ctx context.Context, database Database, nats NATS, silence time.Duration
 	for i := range answer.Clusters {
 		answer.Clusters[i].State = answer.Clusters[i].StateAt(now, silence+noted)
 	}
-	answer.Attention, answer.Notes = attention(answer), notes(answer)
+	answer.Attention, answer.About = attention(answer)
+	answer.Notes = notes(answer)
 	return answer
 }
 

@@ -25,7 +25,7 @@ const maxHeldListed = 100
 // and the condition of the database itself.
 func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
 	for _, part := range []func(context.Context, *query.StatusAnswer) error{
-		s.serverStatus, s.leaderStatus, s.workloadStatus, s.heldQueues, s.refusedRows,
+		s.serverStatus, s.leaderStatus, s.workloadStatus, s.gangsToSee, s.heldQueues, s.refusedRows,
 	} {
 		if err := part(ctx, answer); err != nil {
 			return fmt.Errorf("read the status of the database: %w", err)
