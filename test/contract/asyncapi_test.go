@@ -25,7 +25,7 @@ func questions() []question {
 		{query.WorkloadsSubject, "list workloads, a page at a time", &query.WorkloadsRequest{}, &query.WorkloadsAnswer{}},
 		{query.HistorySubject, "the history of a workload", &query.HistoryRequest{}, &query.HistoryAnswer{}},
 		{query.QueuesSubject, "list queues: quota, use, waiting workloads", &nothing, &query.QueuesAnswer{}},
-		{query.NodesSubject, "list nodes with reserved and free amounts", &nothing, &query.NodesAnswer{}},
+		{query.NodesSubject, "list nodes with reserved and free amounts, a page at a time where asked", &query.NodesRequest{}, &query.NodesAnswer{}},
 		{query.StatusSubject, "how Muster's own parts are: leader, clusters, Postgres, NATS", &nothing, &query.StatusAnswer{}},
 		{query.WhatIfSubject, "what a change would do to those that run and wait", &query.WhatIfRequest{}, &query.WhatIfAnswer{}},
 		{query.UsageSubject, "what was used from one time to another, by queue, namespace, submitter, flavor, cluster, or time", &query.UsageRequest{}, &query.UsageAnswer{}},

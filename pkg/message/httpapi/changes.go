@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
@@ -121,7 +122,14 @@ func operatorOperations() []Operation {
 			Status: http.StatusOK, Answer: &Reservations{}, Refusals: []int{http.StatusForbidden},
 		},
 		{
-			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes and what is free on them", Operators: true,
+			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes by cluster and name, and what is free on them", Operators: true,
+			Parameters: []Parameter{
+				{Name: "cluster", What: "Only nodes of this cluster."}, {Name: "name", What: "Only nodes of this name."},
+				{Name: "prefix", What: "Only nodes whose names begin so."}, {Name: "state", What: "Only nodes in this state: " + strings.Join(query.NodeStates(), ", ") + "."},
+				{Name: "from", What: "The node with which to begin, as CLUSTER/NODE: the next of the page before."},
+				{Name: "limit", What: "The most nodes, up to 500; without it all.", Number: true},
+				{Name: "holders", What: "With true also who holds the nodes, and until when."},
+			},
 			Status: http.StatusOK, Answer: &query.NodesAnswer{}, Refusals: []int{http.StatusForbidden},
 		},
 		{

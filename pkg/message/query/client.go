@@ -69,11 +69,6 @@ func (c *Client) Queues(ctx context.Context) (QueuesAnswer, error) {
 	return ask[QueuesAnswer](ctx, c.transport, QueuesSubject, struct{}{})
 }
 
-// Nodes returns all nodes.
-func (c *Client) Nodes(ctx context.Context) (NodesAnswer, error) {
-	return ask[NodesAnswer](ctx, c.transport, NodesSubject, struct{}{})
-}
-
 // Strays returns what is to become of pods that are not of Muster.
 func (c *Client) Strays(ctx context.Context) (StraysAnswer, error) {
 	return ask[StraysAnswer](ctx, c.transport, StraysSubject, struct{}{})

@@ -6,7 +6,6 @@ import (
 
 	"muster.dev/muster/pkg/decide/placement/certificate"
 	"muster.dev/muster/pkg/decide/quota"
-	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -188,18 +187,6 @@ type ExplainAnswer struct {
 	// Where there is no proof, NoCertificate says why.
 	Certificate   *certificate.Document `json:"certificate,omitempty"`
 	NoCertificate string                `json:"noCertificate,omitempty"`
-}
-
-// NodesAnswer lists all nodes by cluster and name.
-type NodesAnswer struct {
-	Nodes []Node `json:"nodes"`
-}
-
-// Node is a node and what is reserved on it.
-type Node struct {
-	capacity.Node
-	Reserved resource.List `json:"reserved"`
-	Free     resource.List `json:"free"`
 }
 
 // Problem is the answer to a request that failed.

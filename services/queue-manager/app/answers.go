@@ -65,8 +65,12 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
-	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, _ struct{}) (query.NodesAnswer, error) {
-		return ledger.Nodes(ctx)
+	return query.Handle(ctx, nc, query.NodesSubject, func(ctx context.Context, r query.NodesRequest) (query.NodesAnswer, error) {
+		answer, err := ledger.Nodes(ctx, r)
+		if r.Holders {
+			estimates.FillNodes(answer.Nodes)
+		}
+		return answer, err
 	})
 }
 

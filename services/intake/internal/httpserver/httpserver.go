@@ -161,7 +161,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	case errors.As(err, &known):
 	case r.Context().Err() != nil:
 		return // the caller has disconnected
-	case errors.Is(err, query.ErrNotSelected):
+	case errors.Is(err, query.ErrNotSelected), errors.Is(err, query.ErrNodesNotSelected):
 		known = &failure{http.StatusNotImplemented, httpapi.Problem{Error: err.Error()}}
 	case errors.Is(err, query.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded), errors.Is(err, bus.ErrNoStream), errors.Is(err, bus.ErrFull):
 		known = &failure{http.StatusServiceUnavailable, httpapi.Problem{Error: err.Error()}}

@@ -48,20 +48,6 @@ func (s *Server) forOperators(handle handler) handler {
 	}
 }
 
-func (s *Server) listNodes(w http.ResponseWriter, r *http.Request, _ string) error {
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-	defer cancel()
-	answer, err := s.Queries.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	if answer.Nodes == nil {
-		answer.Nodes = []query.Node{}
-	}
-	write(w, http.StatusOK, answer)
-	return nil
-}
-
 // listDeadLetters lists messages that could not be processed. The content of a submission may
 // have secrets, and is left out, also where the reason quotes it.
 func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ string) error {

@@ -41,6 +41,7 @@ type manager struct {
 	tried    []query.WhatIfRequest
 	happened []query.ActivityRequest
 	decided  []query.DecisionsRequest
+	listed   []query.NodesRequest
 	problem  error // to every question but those about queues
 }
 
@@ -126,7 +127,14 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		return []byte("{}"), nil
 	case query.ManifestSubject:
 		return []byte(`{"manifest": {"kind": "RayJob"}, "masked": 2}`), nil
-	case query.HistorySubject, query.NodesSubject, query.ExplainSubject, query.AppliedSubject:
+	case query.NodesSubject:
+		var asked query.NodesRequest
+		if err := json.Unmarshal(request, &asked); err != nil {
+			return nil, err
+		}
+		m.listed = append(m.listed, asked)
+		return []byte(`{"selected": true}`), nil
+	case query.HistorySubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil
 	}
 	return nil, fmt.Errorf("no answer to %s", subject)

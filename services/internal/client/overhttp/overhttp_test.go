@@ -113,6 +113,33 @@ func TestUsageAsksAsItWasAsked(t *testing.T) {
 	}
 }
 
+// TestNodesAreAskedAsTheyWereAsked: the server gets each part of the request.
+func TestNodesAreAskedAsTheyWereAsked(t *testing.T) {
+	t.Parallel()
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.URL.Path + "?" + r.URL.Query().Encode()
+		_, _ = w.Write([]byte(`{"nodes": [{"name": "a"}], "next": {"cluster": "c", "name": "b"}, "selected": true}`))
+	}))
+	defer server.Close()
+	client, err := New(Settings{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := query.NewClientOver(client).SelectNodes(t.Context(), query.NodesRequest{
+		Cluster: "c", Name: "n", Prefix: "p", State: query.NodeReady, From: query.NodeName{Cluster: "c", Name: "f"}, Limit: 7, Holders: true,
+	})
+	if err != nil || len(answer.Nodes) != 1 || answer.Next.Name != "b" {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	if want := "/v1/nodes?cluster=c&from=c%2Ff&holders=true&limit=7&name=n&prefix=p&state=ready"; got != want {
+		t.Errorf("the server is asked for %s, want %s", got, want)
+	}
+	if _, err := query.NewClientOver(client).Nodes(t.Context()); err != nil || got != "/v1/nodes?" {
+		t.Errorf("all nodes: the server is asked for %s, %v", got, err)
+	}
+}
+
 // TestADryRunWritesNothing: the HTTP API checks nothing without making it, so a dry run is
 // refused before anything is sent.
 func TestADryRunWritesNothing(t *testing.T) {

@@ -43,7 +43,7 @@ func (c *Client) Ask(ctx context.Context, subject string, data []byte) ([]byte, 
 	case query.QueuesSubject:
 		return c.raw(ctx, "/v1/queues")
 	case query.NodesSubject:
-		return c.raw(ctx, "/v1/nodes")
+		return c.nodes(ctx, data)
 	case query.DemandSubject:
 		return c.raw(ctx, "/v1/demand")
 	case query.AppliedSubject:

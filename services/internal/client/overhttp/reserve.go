@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 )
@@ -46,6 +47,25 @@ func (c *Client) reserve(ctx context.Context, name string, made *quota.Reservati
 		answer.Objects[0].Outcome, err = query.NotThere, nil
 	}
 	return answer, err
+}
+
+// Reservations returns the reservations of nodes.
+func (c *Client) Reservations(ctx context.Context) (httpapi.Reservations, error) {
+	var answer httpapi.Reservations
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/reservations"}, &answer)
+	return answer, err
+}
+
+// Reserve makes a reservation of nodes, or replaces the one of its name.
+func (c *Client) Reserve(ctx context.Context, r quota.Reservation) error {
+	_, err := c.reserve(ctx, r.Name, &r)
+	return err
+}
+
+// Unreserve deletes a reservation of nodes, if it is there.
+func (c *Client) Unreserve(ctx context.Context, name string) error {
+	_, err := c.reserve(ctx, name, nil)
+	return err
 }
 
 func parametersOf(r *quota.Reservation) url.Values {

@@ -73,6 +73,7 @@ type Forecaster struct {
 
 	mu      sync.Mutex
 	made    map[workload.ID]*workload.Estimate
+	ends    map[workload.ID]time.Time      // of those that held places at the last forecast
 	results map[string]query.EstimateScore // by queue
 }
 
@@ -106,7 +107,7 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 	began := time.Now()
 	f.restore(ctx)
 	if !waits && len(f.scores.open) == 0 {
-		f.publish(nil)
+		f.publish(nil, nil)
 		f.seen, f.last = version, now
 		return nil
 	}
@@ -120,19 +121,20 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 	}
 	now = f.Now()
 	f.scores.settle(live.Workloads, ended, f.Metrics)
-	estimates, err := f.estimate(now, live)
+	estimates, ends, err := f.estimate(now, live)
 	if err != nil {
 		return err
 	}
-	f.publish(estimates)
+	f.publish(estimates, ends)
 	f.seen, f.last = version, now
 	f.Metrics.took.Observe(time.Since(began).Seconds())
 	f.keep(ctx)
 	return nil
 }
 
-// estimate plays a snapshot forward.
-func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID]*workload.Estimate, error) {
+// estimate plays a snapshot forward. It returns when those that wait start, and when those that
+// hold places end as similar ones did.
+func (f *Forecaster) estimate(now time.Time, s store.LiveState) (starts map[workload.ID]*workload.Estimate, ends map[workload.ID]time.Time, err error) {
 	from := snapshotOf(now, s)
 	reasons, held := map[workload.ID]*workload.Reason{}, map[workload.ID]bool{}
 	for i := range s.Workloads {
@@ -147,7 +149,7 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 	defer f.learning.Unlock()
 	forecast, err := estimate.FastForward(from, &f.history, estimate.Bounds{Ends: mostEnds, Horizon: horizon})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f.scores.wait(now)
 	estimates := map[workload.ID]*workload.Estimate{}
@@ -165,7 +167,22 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (map[workload.ID
 		estimates[w.ID] = made
 		f.kept.add(stored)
 	}
-	return estimates, nil
+	return estimates, f.endsOf(now, from.Running), nil
+}
+
+// endsOf predicts when workloads that hold places end, from what similar ones took.
+func (f *Forecaster) endsOf(now time.Time, running []workload.Record) map[workload.ID]time.Time {
+	ends := make(map[workload.ID]time.Time, len(running))
+	for i := range running {
+		r := &running[i]
+		if r.Times.Admitted.IsZero() {
+			continue
+		}
+		if total, known := f.history.Predict(&r.Workload, now.Sub(r.Times.Admitted)); known {
+			ends[r.ID] = r.Times.Admitted.Add(total)
+		}
+	}
+	return ends
 }
 
 // unknown says why a workload that waits for a reason has no start. What never fits, or is
@@ -195,31 +212,9 @@ func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[wor
 	return "it does not start when all that runs has ended", nil
 }
 
-func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate) {
+func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate, ends map[workload.ID]time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.made = made
+	f.made, f.ends = made, ends
 	f.results = f.scores.results()
-}
-
-// Fill adds the estimates to workloads that wait.
-func (f *Forecaster) Fill(records []workload.Record) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range records {
-		if records[i].Phase == workload.Queued {
-			records[i].Estimate = f.made[records[i].ID]
-		}
-	}
-}
-
-// FillQueues adds what came of the estimates of queues.
-func (f *Forecaster) FillQueues(queues []query.Queue) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range queues {
-		if result, scored := f.results[queues[i].Name]; scored {
-			queues[i].Estimates = &result
-		}
-	}
 }

@@ -35,7 +35,7 @@ func TestOrderByBytes(t *testing.T) {
 	if err := l.SetQueues(t.Context(), l.term.Epoch, append(queues, state.Queue{Name: "n", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}), quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := l.Nodes(t.Context())
+	answer, err := l.Nodes(t.Context(), query.NodesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

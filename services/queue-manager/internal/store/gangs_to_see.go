@@ -54,10 +54,7 @@ func (s *Store) gangsToSee(ctx context.Context, answer *query.StatusAnswer) erro
 	var inAll int
 	_, err = pgx.ForEachRow(rows, []any{&g.ID, &g.Namespace, &g.Name, &g.Queue, &g.Phase, &since, &g.Why, &what, &inAll}, func() error {
 		of := map[string]*query.GangsToSee{"stuck": &answer.Stuck, "misplaced": &answer.Misplaced, "trusted": &answer.TrustedPlaces}[what]
-		g.Since = time.Time{}
-		if since != nil {
-			g.Since = since.UTC()
-		}
+		g.Since = timeOf(since)
 		of.Gangs, of.InAll = append(of.Gangs, g), inAll
 		return nil
 	})

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/message/query"
-	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
@@ -197,24 +196,4 @@ func (s *Store) History(ctx context.Context, r query.HistoryRequest) (query.Hist
 		return query.HistoryAnswer{}, fmt.Errorf("read history of workload %q: %w", r.ID, err)
 	}
 	return query.HistoryAnswer{Entries: entries}, nil
-}
-
-// Nodes returns all nodes that are there.
-func (s *Store) Nodes(ctx context.Context) (query.NodesAnswer, error) {
-	rows, err := s.pool.Query(ctx, `SELECT n.observed,
-			coalesce(json_object_agg(r.resource, r.reserved) FILTER (WHERE r.reserved > 0), '{}'),
-			coalesce(json_object_agg(r.resource, r.allocatable - r.used - r.reserved) FILTER (WHERE r.resource IS NOT NULL), '{}')
-		FROM nodes n LEFT JOIN node_resources r ON r.cluster = n.cluster AND r.node = n.name
-		WHERE n.present GROUP BY n.cluster, n.name ORDER BY n.cluster COLLATE "C", n.name COLLATE "C"`)
-	if err != nil {
-		return query.NodesAnswer{}, fmt.Errorf("list nodes: %w", err)
-	}
-	nodes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n query.Node, err error) {
-		n.Reserved, n.Free = resource.List{}, resource.List{}
-		return n, row.Scan(&n.Node, &n.Reserved, &n.Free)
-	})
-	if err != nil {
-		return query.NodesAnswer{}, fmt.Errorf("list nodes: %w", err)
-	}
-	return query.NodesAnswer{Nodes: nodes}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
@@ -21,15 +22,23 @@ import (
 // maxHeldListed bounds the held queues of an answer.
 const maxHeldListed = 100
 
-// Status fills in what Postgres knows: the leader, the counts of workloads, the clusters
-// and the condition of the database itself.
+// Status fills in what Postgres knows: the leader, the counts of workloads, the clusters, the
+// gangs that a person has to look at, and the condition of the database itself.
 func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
-	for _, part := range []func(context.Context, *query.StatusAnswer) error{
-		s.serverStatus, s.leaderStatus, s.workloadStatus, s.gangsToSee, s.heldQueues, s.refusedRows,
-	} {
-		if err := part(ctx, answer); err != nil {
-			return fmt.Errorf("read the status of the database: %w", err)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.gangsToSee(ctx, answer) }) // it reads all workloads, as counting them does
+	group.Go(func() error {
+		for _, part := range []func(context.Context, *query.StatusAnswer) error{
+			s.serverStatus, s.leaderStatus, s.workloadStatus, s.heldQueues, s.refusedRows,
+		} {
+			if err := part(ctx, answer); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("read the status of the database: %w", err)
 	}
 	return nil
 }
