@@ -75,6 +75,11 @@ func TestAnOperatorSeesAndActs(t *testing.T) {
 	act(page+"/cancel", "Cancel")
 	b.shows("State: cancelled")
 
+	at := "/nodes/" + w.Pool + "/" + node
+	act(at+"/close", "Close", chromedp.SendKeys("#in-hours", "2"), chromedp.SendKeys("#in-why", "new fans"))
+	b.shows("reserved for maintenance")
+	act(at+"/open", "Open")
+
 	cluster := "/clusters/" + w.Pool
 	act(cluster+"/cordon", "Cordon", chromedp.SendKeys("#in-why", "new cables"))
 	b.shows("new cables")

@@ -179,7 +179,7 @@ func Heat(nodes []query.Node, rackLabel string) []Cluster {
 
 func (c *Cell) add(n *query.Node) {
 	if c.Nodes++; c.Nodes == 1 {
-		c.Name, c.Link = n.Name, nodeLink(n.Cluster, n.Name)
+		c.Name, c.Link = n.Name, NodeLink(n.Cluster, n.Name)
 	} else {
 		first, _, _ := cutRange(c.Name)
 		c.Name, c.Link = first+rangeMark+n.Name, nodesFrom(n.Cluster, first)

@@ -17,7 +17,8 @@ const DeadLettersLink = "/dead-letters"
 
 // Each kind of page has one link, in which names are escaped.
 
-func nodeLink(cluster, name string) string {
+// NodeLink is the page of a node.
+func NodeLink(cluster, name string) string {
 	return "/nodes/" + url.PathEscape(cluster) + "/" + url.PathEscape(name)
 }
 

@@ -1,42 +1,39 @@
 package page
 
 import (
-	"cmp"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/resource"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/output"
 )
 
 // Nodes is the page of a list of nodes.
 type Nodes struct {
-	Filter    NodeFilter
-	Clusters  []string
 	Rows      []NodeRow
 	Count, Of int
 	// First and Next are links to other pages; empty where there are none.
 	First, Next string
 }
 
-// NodeFilter is what a list of nodes is of: those of a cluster, whose state is one of
-// States, whose name begins with a text, from the node CLUSTER/NAME on.
+// NodeFilter is what a list of nodes is of: those of a cluster, in one of States, whose name
+// begins with a text, from the node CLUSTER/NAME on.
 type NodeFilter struct{ Cluster, State, Name, From string }
 
-// The states of nodes by which a list may be filtered.
-const (
-	NodeReady  = "ready"
-	NodeClosed = "closed"
-	NodeBroken = "broken"
-)
-
 // States lists them for a form.
-func (NodeFilter) States() []string { return []string{NodeReady, NodeClosed, NodeBroken} }
+func (NodeFilter) States() []string { return query.NodeStates() }
+
+// Request asks for the page.
+func (f NodeFilter) Request() query.NodesRequest {
+	r := query.NodesRequest{Cluster: f.Cluster, State: f.State, Prefix: f.Name, Limit: PageRows, Holders: true}
+	r.From.Cluster, r.From.Name, _ = strings.Cut(f.From, "/")
+	return r
+}
 
 // at is the address of the list from a node on.
 func (f NodeFilter) at(from string) string {
@@ -49,21 +46,14 @@ func (f NodeFilter) at(from string) string {
 	return "/nodes?" + values.Encode()
 }
 
-func (f NodeFilter) has(n *query.Node) bool {
-	state := NodeReady
-	if !n.Ready {
-		state = NodeBroken
-	} else if n.Cordoned || n.Drained() {
-		state = NodeClosed
-	}
-	return (f.Cluster == "" || n.Cluster == f.Cluster) && (f.State == "" || f.State == state) && (strings.HasPrefix(n.Name, f.Name))
-}
-
 // NodeRow is a node in a list.
 type NodeRow struct {
 	Cluster, Name, Link, Status string
 	Good                        bool
-	Resources                   []NodeAmount
+	// Until is when the last holder gives back its places; empty when nothing holds any.
+	Until     string
+	Holds     int // pod sets with places on it
+	Resources []NodeAmount
 }
 
 // NodeAmount is a resource of a node.
@@ -71,30 +61,25 @@ type NodeAmount struct {
 	Name, Free, Allocatable, Reserved, Others string
 }
 
-// MakeNodes makes the page of nodes, which are in the order of clusters and names.
-func MakeNodes(nodes []query.Node, filter NodeFilter) Nodes {
-	page := Nodes{Filter: filter, Of: len(nodes)}
-	fromCluster, fromName, _ := strings.Cut(filter.From, "/")
-	for i := range nodes {
-		n := &nodes[i]
-		if len(page.Clusters) == 0 || page.Clusters[len(page.Clusters)-1] != n.Cluster {
-			page.Clusters = append(page.Clusters, n.Cluster)
-		}
-		if !filter.has(n) {
-			continue
-		}
-		page.Count++
-		if cmp.Or(cmp.Compare(n.Cluster, fromCluster), cmp.Compare(n.Name, fromName)) < 0 || page.Next != "" {
-			continue
-		}
-		if len(page.Rows) == PageRows {
-			page.Next = filter.at(n.Cluster + "/" + n.Name)
-			continue
-		}
-		page.Rows = append(page.Rows, NodeRow{
-			Cluster: n.Cluster, Name: n.Name, Link: nodeLink(n.Cluster, n.Name), Status: output.NodeStatus(*n), Good: n.Ready && !n.Cordoned && !n.Drained(),
-			Resources: nodeAmounts(n, false),
-		})
+func nodeRow(n *query.Node, all bool, now time.Time) NodeRow {
+	row := NodeRow{
+		Cluster: n.Cluster, Name: n.Name, Link: NodeLink(n.Cluster, n.Name), Status: output.NodeStatus(*n), Good: n.Ready && !n.Cordoned && !n.Drained(),
+		Holds: n.HoldersInAll, Resources: nodeAmounts(n, all),
+	}
+	if n.Until != nil {
+		row.Until = output.Ends(*n.Until, now)
+	}
+	return row
+}
+
+// MakeNodes makes the page of nodes, which the answer has for the filter's request.
+func MakeNodes(answer query.NodesAnswer, filter NodeFilter, now time.Time) Nodes {
+	page := Nodes{Count: answer.Count, Of: answer.InAll}
+	for i := range answer.Nodes {
+		page.Rows = append(page.Rows, nodeRow(&answer.Nodes[i], false, now))
+	}
+	if answer.Next != (query.NodeName{}) {
+		page.Next = filter.at(answer.Next.Cluster + "/" + answer.Next.Name)
 	}
 	if filter.From != "" {
 		page.First = filter.at("")
@@ -122,41 +107,42 @@ type Node struct {
 	Taints, Age string
 	Labels      []Field
 	Holders     []Holder
-	// Partial: there are more live workloads than were looked at.
-	Partial bool
+	HoldersMore int
+	// Reserved says by which reservations it is kept, now or later.
+	Reserved []string
+	Actions  []Action
 	// WhatIf tries its drain.
 	WhatIf string
 }
 
-// Holder is a workload with pods on a node.
+// Holder is a pod set of a workload with places on a node.
 type Holder struct {
-	WorkloadRow
-	PodSet     string
-	PodsOnNode int
-	Since      string
+	Link, Title, Queue, Phase, PhaseClass, PodSet, Since, Until string
+	PodsOnNode                                                  int
 }
 
-// MakeNode makes the page of a node. live are the workloads that hold places, or the first of
-// them if it is partial.
-func MakeNode(n query.Node, live []workload.Record, partial bool, now time.Time) Node {
+// MakeNode makes the page of a node, with the reservations that cover it.
+func MakeNode(n query.Node, reserved []quota.Reservation, actions []Action, now time.Time) Node {
 	page := Node{
-		NodeRow: NodeRow{Cluster: n.Cluster, Name: n.Name, Link: nodeLink(n.Cluster, n.Name), Status: output.NodeStatus(n), Good: n.Ready && !n.Cordoned, Resources: nodeAmounts(&n, true)},
-		Taints:  output.Taints(n), Age: output.Age(n.Created, now), Partial: partial,
-		WhatIf: "/whatif?drain=" + url.QueryEscape(n.Cluster+"/"+n.Name),
+		NodeRow: nodeRow(&n, true, now), Taints: output.Taints(n), Age: output.Age(n.Created, now), Actions: actions,
+		HoldersMore: n.HoldersInAll - len(n.Holders), WhatIf: "/whatif?drain=" + url.QueryEscape(n.Cluster+"/"+n.Name),
 	}
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		page.Labels = append(page.Labels, Field{key, n.Labels[key]})
 	}
-	for i := range live {
-		r := &live[i]
-		if r.Cluster != n.Cluster {
-			continue
-		}
-		for _, p := range r.Placements {
-			if p.Node == n.Name {
-				page.Holders = append(page.Holders, Holder{WorkloadRow: row(r, now), PodSet: p.PodSet, PodsOnNode: p.Pods, Since: output.Age(r.Times.Admitted, now)})
-			}
-		}
+	for _, h := range n.Holders {
+		page.Holders = append(page.Holders, Holder{
+			Link: WorkloadLink(h.ID), Title: h.Title(), Queue: h.Queue, Phase: string(h.Phase), PhaseClass: string(h.Phase), PodSet: h.PodSet,
+			PodsOnNode: h.Pods, Since: output.Age(h.Since, now), Until: output.Ends(h.Until, now),
+		})
 	}
+	for _, r := range reserved {
+		text := r.Message([]string{n.Name})
+		if r.Evict {
+			text += "; what still runs then is evicted"
+		}
+		page.Reserved = append(page.Reserved, text)
+	}
+	page.Reserved = bounded(page.Reserved)
 	return page
 }

@@ -142,7 +142,7 @@ func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExpl
 		w.PodSets = append(w.PodSets, PodSetRow{Name: set.Name, Role: set.Role, Requests: output.Requests(set.Template.Requests), Count: set.Count, Placed: placed[set.Name]})
 	}
 	for _, p := range r.Placements[:min(len(r.Placements), mostPlacements)] {
-		w.Placements = append(w.Placements, PlacementRow{PodSet: p.PodSet, Node: p.Node, Link: nodeLink(r.Cluster, p.Node), Pods: p.Pods})
+		w.Placements = append(w.Placements, PlacementRow{PodSet: p.PodSet, Node: p.Node, Link: NodeLink(r.Cluster, p.Node), Pods: p.Pods})
 	}
 	w.PlacesMore = len(r.Placements) - len(w.Placements)
 	w.EventsMore = max(0, len(history)-mostEvents)

@@ -17,9 +17,9 @@ import (
 
 // target is a change with the path of its form.
 type target struct {
-	path           string
-	change         change
-	queue, cluster bool // it is of a queue, of a cluster; otherwise of a workload
+	path                 string
+	change               change
+	queue, cluster, node bool // it is of a queue, of a cluster, of a node; otherwise of a workload
 }
 
 func targets() []target {
@@ -37,6 +37,9 @@ func targets() []target {
 	for _, c := range clusterChanges() {
 		all = append(all, target{path: "/clusters/{cluster}/" + c.name, cluster: true, change: c})
 	}
+	for _, c := range nodeChanges() {
+		all = append(all, target{path: "/nodes/{cluster}/{node}/" + c.name, node: true, change: c})
+	}
 	return all
 }
 
@@ -47,6 +50,8 @@ func (of target) page(r *http.Request) string {
 		return page.QueueLink(r.PathValue("queue"), r.URL.Query().Get("namespace"))
 	case of.cluster:
 		return "/"
+	case of.node:
+		return page.NodeLink(r.PathValue("cluster"), r.PathValue("node"))
 	}
 	return page.WorkloadLink(workload.ID(r.PathValue("id")))
 }
@@ -68,6 +73,9 @@ func (s *Server) subject(ctx context.Context, r *http.Request, c *caller, of tar
 			err = refuse(http.StatusNotFound, "There is no cluster %.80q.", name)
 		}
 		return "cluster " + name, err
+	case of.node:
+		n, err := s.node(ctx, r, c)
+		return "node " + n.Name + " of cluster " + n.Cluster, err
 	}
 	one, err := s.workload(ctx, c, workload.ID(r.PathValue("id")))
 	return one.Title(), err
@@ -173,6 +181,13 @@ func (s *Server) ask(ctx context.Context, r *http.Request, c *caller, of target)
 	if of.cluster {
 		return c.api.CordonCluster(ctx, r.PathValue("cluster"), of.change.name == "uncordon", of.change.name == "drain", r.PostForm.Get("why"))
 	}
+	if of.node {
+		n, err := s.node(ctx, r, c)
+		if err != nil {
+			return err
+		}
+		return s.changeNode(ctx, c.api, n, of.change.name, r.PostForm)
+	}
 	return of.change.askOf(ctx, c.api, workload.ID(r.PathValue("id")), r.PostForm)
 }
 
@@ -185,7 +200,7 @@ func (s *Server) audit(r *http.Request, c *caller, of target, err error) {
 	fields := []zap.Field{
 		zap.String("caller", c.Caller), zap.String("action", of.change.name), zap.String("remote", r.RemoteAddr),
 		zap.String("workload", cut(r.PathValue("id"))), zap.String("queue", cut(r.PathValue("queue"))), zap.String("namespace", cut(r.URL.Query().Get("namespace"))),
-		zap.String("cluster", cut(r.PathValue("cluster"))),
+		zap.String("cluster", cut(r.PathValue("cluster"))), zap.String("node", cut(r.PathValue("node"))),
 	}
 	for _, in := range of.change.inputs {
 		fields = append(fields, zap.String("given_"+in.Name, cut(r.PostFormValue(in.Name))))

@@ -52,17 +52,18 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 		of.model = model
 		return of, err
 	}
-	status, err := s.status(ctx, c)
-	if err != nil {
-		return of, err
-	}
 	patient := ctx // the updates wait for the map
 	if !isLive(r) {
 		var cancel context.CancelFunc
 		patient, cancel = context.WithTimeout(ctx, s.Patience)
 		defer cancel()
 	}
-	nodes, err := s.nodes(patient, c)
+	collect := s.beginNodes(patient, c)
+	status, err := s.status(ctx, c)
+	if err != nil {
+		return of, err
+	}
+	nodes, err := collect()
 	model := page.ForOperator(status, nodes, queues.Queues, s.RackLabel, s.Now())
 	for i, cluster := range status.Clusters {
 		model.Clusters[i].Actions = s.clusterActions(c, cluster)
@@ -215,28 +216,4 @@ func loadManifest(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	}
 	model, err := page.MakeManifest(one.Record, answer)
 	return content{title: "Manifest of " + one.Title(), model: model}, err
-}
-
-func loadNodes(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
-	values := r.URL.Query()
-	filter := page.NodeFilter{Cluster: values.Get("cluster"), State: values.Get("state"), Name: values.Get("name"), From: values.Get("from")}
-	if filter.State != "" && !slices.Contains(filter.States(), filter.State) {
-		return content{}, refuse(http.StatusBadRequest, "state=%.20q: want one of %s.", filter.State, strings.Join(filter.States(), ", "))
-	}
-	nodes, err := s.nodes(ctx, c)
-	return content{title: "Nodes", model: page.MakeNodes(nodes, filter), form: "nodes-form", formModel: filter}, err
-}
-
-func loadNode(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
-	nodes, err := s.nodes(ctx, c)
-	if err != nil {
-		return content{}, err
-	}
-	cluster, name := r.PathValue("cluster"), r.PathValue("node")
-	i := slices.IndexFunc(nodes, func(n query.Node) bool { return n.Cluster == cluster && n.Name == name })
-	if i < 0 {
-		return content{}, refuse(http.StatusNotFound, "There is no node %.80q in cluster %.80q.", name, cluster)
-	}
-	live, err := s.placed(ctx, c)
-	return content{title: "Node " + name, model: page.MakeNode(nodes[i], live.records, live.partial, s.Now())}, err
 }

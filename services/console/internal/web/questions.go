@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -32,6 +33,40 @@ func (s *Server) queues(ctx context.Context, c *caller) (query.QueuesAnswer, err
 func (s *Server) nodes(ctx context.Context, c *caller) ([]query.Node, error) {
 	answer, err := ask(ctx, s.answers, c.asks("nodes"), freshNodes, query.NewClientOver(c.api).Nodes)
 	return answer.Nodes, err
+}
+
+// beginNodes begins to ask for all nodes, and returns what waits for them.
+func (s *Server) beginNodes(ctx context.Context, c *caller) func() ([]query.Node, error) {
+	var nodes []query.Node
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		nodes, err = s.nodes(ctx, c)
+	}()
+	return func() ([]query.Node, error) {
+		<-done
+		return nodes, err
+	}
+}
+
+// selectNodes returns a page of nodes, or one node.
+func (s *Server) selectNodes(ctx context.Context, c *caller, r query.NodesRequest) (query.NodesAnswer, error) {
+	return ask(ctx, s.answers, c.asks(fmt.Sprintf("nodes %+v", r)), freshNodes, func(ctx context.Context) (query.NodesAnswer, error) {
+		return query.NewClientOver(c.api).SelectNodes(ctx, r)
+	})
+}
+
+// reservations returns those that cover a node and are not over.
+func (s *Server) reservations(ctx context.Context, c *caller, n query.Node) ([]quota.Reservation, error) {
+	answer, err := ask(ctx, s.answers, c.asks("reservations"), freshList, c.api.Reservations)
+	var covering []quota.Reservation
+	for _, r := range answer.Reservations {
+		if r.In(n.Cluster) && r.Covers(n.Name, n.Labels) && r.Until.After(s.Now()) {
+			covering = append(covering, r)
+		}
+	}
+	return covering, err
 }
 
 func (s *Server) workloads(ctx context.Context, c *caller, r query.WorkloadsRequest) (httpapi.WorkloadsPage, error) {
@@ -77,36 +112,7 @@ func (s *Server) explanation(ctx context.Context, c *caller, record workload.Rec
 	}
 }
 
-// mostLive bounds the live workloads that a node's page looks at, in pages of query.MaxPage.
-const mostLive = 20 * query.MaxPage
-
 // holding are the phases of workloads that hold places.
 func holding() []workload.Phase {
 	return []workload.Phase{workload.Admitted, workload.Dispatched, workload.Running, workload.Evicting, workload.Cancelling}
-}
-
-// livePlaces are the live workloads of a caller that have places.
-type livePlaces struct {
-	records []workload.Record
-	partial bool
-}
-
-// placed returns the workloads that hold places, up to mostLive.
-func (s *Server) placed(ctx context.Context, c *caller) (livePlaces, error) {
-	return ask(ctx, s.answers, c.asks("placed"), freshNodes, func(ctx context.Context) (all livePlaces, err error) {
-		r := query.WorkloadsRequest{Phases: holding(), Limit: query.MaxPage}
-		for len(all.records) < mostLive {
-			page, err := c.api.Page(ctx, r)
-			if err != nil {
-				return livePlaces{}, err
-			}
-			all.records = append(all.records, page.Workloads...)
-			if page.Next == "" || len(page.Workloads) == 0 {
-				return all, nil
-			}
-			r.AfterID = page.Next
-		}
-		all.partial = true
-		return all, nil
-	})
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/resource"
 )
 
 // paths are the pages of a world with one workload and nodes.
 func paths() []string {
-	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/workloads/" + string(theID) + "/manifest", "/nodes", "/nodes?state=broken", "/nodes/east/gpu-00001",
+	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/workloads/" + string(theID) + "/manifest", "/nodes", "/nodes?state=broken", "/nodes?from=east/gpu-00005", "/nodes/east/gpu-00001",
 		"/usage", "/usage?since=24h&by=queue,day", "/dead-letters", "/dead-letters?from=100", "/decisions", "/decisions?workload=" + string(theID), "/whatif", "/whatif?workload=" + string(theID) + "&priority=7", "/?window=24h", "/queues/research?window=7d"}
 }
 
@@ -33,8 +34,9 @@ func TestPages(t *testing.T) {
 		}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
 		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel", "/manifest", "Earlier estimates of its start", "and its end is unknown"},
 		"/workloads/" + string(theID) + "/manifest": {"kind: RayJob", "python &lt;b&gt;train.py --token (masked)", "Secrets that are masked: 1."},
-		"/nodes": {"gpu-00019"}, "/nodes/east/gpu-00001": {"nvidia.com/gpu", "/whatif?drain=east%2Fgpu-00001"},
-		"/usage": {"12.50", "research"}, "/decisions": {"decision 7-13, version 90", "dev.muster.workload.submitted.v1; decide", "4 pods do not fit", "muster replay --since ", "/decisions?before=7-12", "2097152 bytes"},
+		"/nodes": {"gpu-00019", "in 149m (declared)", "20 of 20 nodes"}, "/nodes?from=east/gpu-00005": {"gpu-00019", `rel="first"`}, "/nodes?state=broken": {"gpu-00007", "1 of 20 nodes"},
+		"/nodes/east/gpu-00001": {"nvidia.com/gpu", "/whatif?drain=east%2Fgpu-00001", "team-a/train", "in 149m (declared)", "/nodes/east/gpu-00001/close", "/nodes/east/gpu-00001/empty"},
+		"/usage":                {"12.50", "research"}, "/decisions": {"decision 7-13, version 90", "dev.muster.workload.submitted.v1; decide", "4 pods do not fit", "muster replay --since ", "/decisions?before=7-12", "2097152 bytes"},
 		"/dead-letters":          {">150</th>", "submission or request", "queue research, user alice", "data is &#34;...&#34; &lt;b&gt;", "(60m ago)", "Rows 1 to 100 of 150.", "7 older ones", "/dead-letters?from=100"},
 		"/dead-letters?from=100": {">1</th>", "Rows 101 to 150 of 150."},
 		"/whatif?workload=" + string(theID) + "&priority=7": {"team-a/train", "sooner", "On version 77", "4 waiting workloads start as without the change", `value="7"`},
@@ -254,6 +256,7 @@ func TestActions(t *testing.T) {
 		"cordon":            {"/clusters/east/cordon", url.Values{"why": {"cables"}}, "olga PUT /v1/clusters/east/cordon?why=cables"},
 		"drain":             {"/clusters/east/drain", nil, "olga PUT /v1/clusters/east/cordon?drain=true"},
 		"uncordon":          {"/clusters/west/uncordon", url.Values{"why": {"ignored"}}, "olga DELETE /v1/clusters/west/cordon"},
+		"open":              {"/nodes/east/gpu-00000/open", nil, "olga DELETE /v1/reservations/" + closing("east", "gpu-00000")},
 		"resume of a queue": {"/queues/research/resume?namespace=team-a", nil, "olga DELETE /v1/queues/research/hold?namespace=team-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,6 +282,62 @@ func TestActions(t *testing.T) {
 			lines := b.log.FilterMessage("action asked").All()
 			if len(lines) != 1 || lines[0].ContextMap()["caller"] != "olga" {
 				t.Errorf("the log has %v", lines)
+			}
+		})
+	}
+}
+
+// TestNodesAreClosed: a node is closed by a reservation of its own for so many hours, and a closed
+// one offers to be opened.
+func TestNodesAreClosed(t *testing.T) {
+	t.Parallel()
+	for name, evicts := range map[string]bool{"close": false, "empty": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(2, 1)
+			b := newBrowser(t, a, "olga", true)
+			path := "/nodes/east/gpu-00001"
+			if status, _, content := b.get(path + "/" + name); status != http.StatusOK || !strings.Contains(content, "node gpu-00001 of cluster east") {
+				t.Errorf("the confirmation: status %d: %s", status, content)
+			}
+			for hours, want := range map[string]int{"0": http.StatusBadRequest, "2161": http.StatusBadRequest, "x": http.StatusBadRequest} {
+				if status, _, content := b.post(path+"/"+name, url.Values{"form": {b.form()}, "hours": {hours}}); status != want || len(a.asked()) > 0 {
+					t.Errorf("%s hours: status %d, asked %q: %s", hours, status, a.asked(), content)
+				}
+			}
+			began := time.Now().Add(-time.Second)
+			if status, header, content := b.post(path+"/"+name, url.Values{"form": {b.form()}, "hours": {"3"}, "why": {"new fans"}}); status != http.StatusSeeOther || header.Get("Location") != path+"?asked="+name {
+				t.Fatalf("status %d, to %q: %s", status, header.Get("Location"), content)
+			}
+			asked := a.asked()
+			if len(asked) != 1 || !strings.HasPrefix(asked[0], "olga PUT /v1/reservations/"+closing("east", "gpu-00001")+"?") {
+				t.Fatalf("asked %q", asked)
+			}
+			_, parameters, _ := strings.Cut(asked[0], "?")
+			values, err := url.ParseQuery(parameters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			from, err := time.Parse(time.RFC3339, values.Get("from"))
+			until, wrong := time.Parse(time.RFC3339, values.Get("until"))
+			if err != nil || wrong != nil || from.Before(began) || until.Sub(from) != 3*time.Hour {
+				t.Errorf("from %q until %q, want from now for three hours", values.Get("from"), values.Get("until"))
+			}
+			if values.Get("cluster") != "east" || values.Get("node") != "gpu-00001" || values.Get("why") != "new fans" || (values.Get("evict") == "true") != evicts {
+				t.Errorf("asked for %v", values)
+			}
+			a.set(func() {
+				a.reserved = []quota.Reservation{
+					{Name: closing("east", "gpu-00001"), Cluster: "east", Nodes: []string{"gpu-00001"}, From: from, Until: until, By: "http/olga", Why: "new fans"},
+					{Name: "over", Nodes: []string{"gpu-00001"}, From: from.Add(-time.Hour), Until: from, By: "http/olga", Why: "old fans"},
+				}
+			})
+			deadline, content := time.Now().Add(10*time.Second), ""
+			for !strings.Contains(content, "new fans") && time.Now().Before(deadline) { // the answer is kept for a moment
+				_, _, content = b.get(path)
+			}
+			if !strings.Contains(content, "node gpu-00001 is reserved for maintenance") || strings.Contains(content, "old fans") || !strings.Contains(content, path+"/open") || strings.Contains(content, path+"/close") {
+				t.Errorf("the page of the closed node: %s", content)
 			}
 		})
 	}
@@ -327,6 +386,7 @@ func TestActionsThatAreRefused(t *testing.T) {
 		"from another site":         {token: "olga", path: cancel, actions: true, header: http.Header{"Sec-Fetch-Site": {"cross-site"}}, status: http.StatusForbidden},
 		"no operator":               {token: "alice", path: priority, actions: true, form: url.Values{"value": {"5"}}, status: http.StatusForbidden},
 		"a cluster, no operator":    {token: "alice", path: "/clusters/east/cordon", actions: true, status: http.StatusForbidden},
+		"a node, no operator":       {token: "alice", path: "/nodes/east/gpu-00000/empty", actions: true, form: url.Values{"hours": {"1"}}, status: http.StatusForbidden},
 		"a cluster, shows only":     {token: "olga", path: "/clusters/east/drain", status: http.StatusForbidden},
 		"no number":                 {token: "olga", path: priority, actions: true, form: url.Values{"value": {"high"}}, status: http.StatusBadRequest},
 		"a reason that is too long": {token: "olga", path: cancel, actions: true, form: url.Values{"why": {strings.Repeat("x", longestWhy+1)}}, status: http.StatusBadRequest},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,16 +34,17 @@ const theID workload.ID = "8f6ccd2c-8fbe-5623-bab5-2d94a6d7f8cc"
 
 // api stands in for the HTTP API: the token "olga" is of an operator, "alice" of a tenant.
 type api struct {
-	mu      sync.Mutex
-	queues  query.QueuesAnswer
-	nodes   query.NodesAnswer
-	record  workload.Record
-	waiting int // workloads that wait
-	changes []string
-	revoked bool
-	reports []url.Values
-	tried   []query.WhatIfRequest
-	late    chan struct{} // unless nil, the nodes are answered when it is closed
+	mu       sync.Mutex
+	queues   query.QueuesAnswer
+	nodes    query.NodesAnswer
+	reserved []quota.Reservation
+	record   workload.Record
+	waiting  int // workloads that wait
+	changes  []string
+	revoked  bool
+	reports  []url.Values
+	tried    []query.WhatIfRequest
+	late     chan struct{} // unless nil, the nodes are answered when it is closed
 	// lateActivity is the same for what happened over time.
 	lateActivity chan struct{}
 	// lateReason is the same for why a workload waits.
@@ -86,7 +88,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusUnauthorized, "unknown caller")
 		return
 	}
-	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || r.URL.Path == "/v1/dead-letters" || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasPrefix(r.URL.Path, "/v1/clusters") || strings.HasSuffix(r.URL.Path, "/priority")
+	operators := strings.HasPrefix(r.URL.Path, "/v1/nodes") || r.URL.Path == "/v1/decisions" || r.URL.Path == "/v1/dead-letters" || strings.HasPrefix(r.URL.Path, "/v1/reservations") || strings.HasPrefix(r.URL.Path, "/v1/status") || strings.HasPrefix(r.URL.Path, "/v1/clusters") || strings.HasSuffix(r.URL.Path, "/priority")
 	switch {
 	case operators && who != "olga":
 		problem(w, http.StatusForbidden, "no operator")
@@ -100,7 +102,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/v1/queues":
 		reply(w, a.queues)
 	case r.URL.Path == "/v1/nodes":
-		reply(w, a.nodes)
+		reply(w, a.selected(r.URL.Query()))
+	case r.URL.Path == "/v1/reservations":
+		reply(w, httpapi.Reservations{Reservations: a.reserved})
 	case r.URL.Path == "/v1/status":
 		reply(w, query.StatusAnswer{At: time.Now(), Attention: needed(), About: []query.About{{}, {Workload: theID}, {Cluster: "east"}, {DeadLetters: true}}, Workloads: map[workload.Phase]int{workload.Queued: a.waiting}, Clusters: clusters()})
 	case r.URL.Path == "/v1/usage":
@@ -203,6 +207,34 @@ func decisions(at time.Time) query.DecisionsAnswer {
 		},
 		{DecisionKey: key, Version: 89, At: at, Bytes: 2 << 20, TooLarge: true},
 	}}
+}
+
+// selected is what intake answers for the parameters that the console uses: the node of a name, or
+// as many as were asked for from a node on. The first node is held by the workload.
+func (a *api) selected(values url.Values) query.NodesAnswer {
+	answer := query.NodesAnswer{Selected: true, InAll: len(a.nodes.Nodes)}
+	limit := len(a.nodes.Nodes)
+	_, _ = fmt.Sscan(values.Get("limit"), &limit)
+	_, from, _ := strings.Cut(values.Get("from"), "/")
+	for _, n := range a.nodes.Nodes {
+		if name := values.Get("name"); name != "" && n.Name != name || values.Get("state") == query.NodeBroken && n.Ready || !strings.HasPrefix(n.Name, values.Get("prefix")) {
+			continue
+		}
+		if answer.Count++; n.Name < from {
+			continue
+		}
+		if len(answer.Nodes) == limit {
+			answer.Next = cmp.Or(answer.Next, query.NodeName{Cluster: n.Cluster, Name: n.Name})
+			continue
+		}
+		if values.Get("holders") == "true" && n.Name == "gpu-00001" {
+			until := workload.End{At: time.Now().Add(150 * time.Minute), By: workload.EndDeclared}
+			n.Until, n.HoldersInAll = &until, 1
+			n.Holders = []query.Holder{{ID: theID, Namespace: "team-a", Name: "train", Queue: "research", Phase: workload.Running, PodSet: "workers", Pods: 4, Since: time.Now(), Until: until}}
+		}
+		answer.Nodes = append(answer.Nodes, n)
+	}
+	return answer
 }
 
 // page is what intake answers: as many as were asked for, with a next as long as there are more.

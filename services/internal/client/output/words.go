@@ -16,6 +16,19 @@ func Age(then, now time.Time) string { return age(then, now) }
 // Starts says in a cell when a workload will start.
 func Starts(r *workload.Record, now time.Time) string { return starts(r, now) }
 
+// Ends says in a cell when places are given back, and by what that is known.
+func Ends(e workload.End, now time.Time) string {
+	switch {
+	case e.By == workload.EndTornDown:
+		return "being removed"
+	case e.At.IsZero():
+		return "unknown"
+	case !e.At.After(now):
+		return "overdue (" + string(e.By) + ")"
+	}
+	return within(e.At, now) + " (" + string(e.By) + ")"
+}
+
 // Ran is how long all pods of a workload have run, or had run when it ended; empty for one
 // that waits.
 func Ran(r *workload.Record, now time.Time) string { return ran(r, now) }
