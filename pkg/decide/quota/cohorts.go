@@ -11,7 +11,7 @@ type CohortUsage struct {
 	Name   string `json:"name"`
 	Parent string `json:"parent,omitempty"`
 	// Quota has of each flavor and resource the sum of the nominal quota of the cohort and
-	// of all below it, what of it is in use, and what the cohort borrows from above.
+	// of all below it, what of it is in use, and what the cohort borrows from above and lends to others.
 	Quota []Line `json:"quota,omitempty"`
 	// Share is the weighted dominant share in the parent, in millionths; zero at the root.
 	Share Share `json:"share,omitempty"`
@@ -49,7 +49,7 @@ func (t *Tree) linesBelow(n *node) []Line {
 			continue
 		}
 		own := n.quota[i]
-		line := Line{FlavorResource: fr, Nominal: nominal, Used: used, Borrowed: max(0, used-nominal), Available: max(0, n.available(i))}
+		line := Line{FlavorResource: fr, Nominal: nominal, Used: used, Borrowed: max(0, used-nominal), Lent: n.lent(i), Available: max(0, n.available(i))}
 		if _, has := n.quota[i]; has {
 			line.BorrowingLimit, line.LendingLimit = limit(own.borrow), limit(own.lend)
 		}

@@ -164,6 +164,9 @@ type Line struct {
 	LendingLimit   *int64 `json:"lendingLimit,omitempty"`
 	Used           int64  `json:"used"`
 	Borrowed       int64  `json:"borrowed"`
+	// Lent is how much of the quota others use. Of several that could have lent it, each has
+	// lent in proportion to what it does not use.
+	Lent int64 `json:"lent,omitempty"`
 	// Available is the amount that the queue could use in addition now.
 	Available int64 `json:"available"`
 	// Unbounded: no quota bounds it; only Used means something.
@@ -182,6 +185,7 @@ func (q *Queue) Lines() []Line {
 		if declared {
 			line.Nominal, line.BorrowingLimit, line.LendingLimit = own.nominal, limit(own.borrow), limit(own.lend)
 			line.Borrowed, line.Available = max(0, line.Used-own.nominal), max(0, q.node.available(i))
+			line.Lent = q.node.lent(i)
 		}
 		lines = append(lines, line)
 	}

@@ -64,11 +64,12 @@ type TreeRow struct {
 
 // QuotaLine is a quota and its use.
 type QuotaLine struct {
-	Name                          string // flavor and resource
-	Nominal, Used, Borrowed, Free string
-	UsedNumber, NominalNumber     int64
-	Unbounded                     bool
-	BorrowingLimit, LendingLimit  string
+	Name                         string // flavor and resource
+	Nominal, Used, Free          string
+	Borrowed, Lent               string // empty for none
+	UsedNumber, NominalNumber    int64
+	Unbounded                    bool
+	BorrowingLimit, LendingLimit string
 }
 
 // Queues is the page of all queues.
@@ -172,6 +173,9 @@ func quotaLines(lines []quota.Line) []QuotaLine {
 			line.Nominal, line.Free = output.AtLeast(l.Resource, l.Nominal), output.AtLeast(l.Resource, l.Available)
 			if l.Borrowed > 0 {
 				line.Borrowed = output.AtMost(l.Resource, l.Borrowed)
+			}
+			if l.Lent > 0 {
+				line.Lent = output.AtMost(l.Resource, l.Lent)
 			}
 			if l.BorrowingLimit != nil {
 				line.BorrowingLimit = output.AtLeast(l.Resource, *l.BorrowingLimit)

@@ -16,6 +16,8 @@ func TestPolicyTables(t *testing.T) {
 	gpus := func(nominal, used, borrowed int64) []quota.Line {
 		return []quota.Line{{FlavorResource: quota.FlavorResource{Flavor: "f", Resource: "nvidia.com/gpu"}, Nominal: nominal, Used: used, Borrowed: borrowed}}
 	}
+	lends := gpus(8, 1, 0)
+	lends[0].Lent = 3
 	for name, c := range map[string]struct {
 		table output.Table
 		want  string
@@ -24,11 +26,11 @@ func TestPolicyTables(t *testing.T) {
 			[]quota.CohortUsage{{Name: "company", Quota: gpus(14, 10, 0)}, {Name: "research", Parent: "company", Quota: gpus(6, 9, 3), Share: 214_285}, {Name: "zoo"}},
 			query.ClusterQueuesOf(nil, []query.Queue{
 				{Name: "night", ClusterQueue: "night", Cohort: "research", Quota: gpus(4, 9, 5), Share: 357_142},
-				{Name: "product", ClusterQueue: "product", Cohort: "company", Quota: gpus(8, 1, 0), Share: quota.MaxShare},
+				{Name: "product", ClusterQueue: "product", Cohort: "company", Quota: lends, Share: quota.MaxShare},
 				{Name: "alone", ClusterQueue: "alone"},
 			})), `COHORT       KIND           SHARE      QUOTA USED
 company      Cohort         -          nvidia.com/gpu 10/14
-  product    ClusterQueue   weight 0   nvidia.com/gpu 1/8
+  product    ClusterQueue   weight 0   nvidia.com/gpu 1/8 (3 lent)
   research   Cohort         21.4 %     nvidia.com/gpu 9/6 (3 borrowed)
     night    ClusterQueue   35.7 %     nvidia.com/gpu 9/4 (5 borrowed)
 zoo          Cohort         -          -

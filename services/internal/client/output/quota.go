@@ -16,7 +16,7 @@ import (
 
 // quotaTable is what a queue has and uses.
 func quotaTable(lines []quota.Line) Table {
-	t := Table{Header: []string{"FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "AVAILABLE", "BORROWING LIMIT", "LENDING LIMIT"}}
+	t := Table{Header: []string{"FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "AVAILABLE", "BORROWING LIMIT", "LENDING LIMIT"}}
 	for _, l := range lines {
 		amount := func(n int64) string { return resource.Format(l.Resource, n) }
 		limit := func(n *int64) string {
@@ -26,11 +26,11 @@ func quotaTable(lines []quota.Line) Table {
 			return amount(*n)
 		}
 		row := []string{
-			dash(l.Flavor), string(l.Resource), amount(l.Nominal), amount(l.Used), amount(l.Borrowed), amount(l.Available),
+			dash(l.Flavor), string(l.Resource), amount(l.Nominal), amount(l.Used), amount(l.Borrowed), amount(l.Lent), amount(l.Available),
 			limit(l.BorrowingLimit), limit(l.LendingLimit),
 		}
 		if l.Unbounded {
-			row[2], row[4], row[5] = "-", "-", "-"
+			row[2], row[4], row[5], row[6] = "-", "-", "-", "-"
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -51,6 +51,9 @@ func used(q query.Queue) string {
 		text := fmt.Sprintf("%s%s %s/%s", flavor, l.Resource, atMost(l.Resource, l.Used), atLeast(l.Resource, l.Nominal))
 		if l.Borrowed > 0 {
 			text += fmt.Sprintf(" (%s borrowed)", atMost(l.Resource, l.Borrowed))
+		}
+		if l.Lent > 0 {
+			text += fmt.Sprintf(" (%s lent)", atMost(l.Resource, l.Lent))
 		}
 		parts = append(parts, text)
 	}

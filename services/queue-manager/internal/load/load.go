@@ -52,7 +52,7 @@ type Collector struct {
 
 var (
 	queueWorkloads = prometheus.NewDesc("muster_queue_workloads", "Workloads of a queue that wait, or are live: admitted and not ended.", []string{"queue", "state"}, nil)
-	quotaAmount    = prometheus.NewDesc("muster_quota", "Quota of a ClusterQueue: nominal, used, or borrowed from its cohort. CPU is in cores, memory in bytes.", []string{"cluster_queue", "flavor", "resource", "what"}, nil)
+	quotaAmount    = prometheus.NewDesc("muster_quota", "Quota of a ClusterQueue: nominal, used, borrowed from its cohort, or lent to it. CPU is in cores, memory in bytes.", []string{"cluster_queue", "flavor", "resource", "what"}, nil)
 	shareRatio     = prometheus.NewDesc("muster_share_ratio", "Weighted dominant share of a ClusterQueue in its cohort.", []string{"cluster_queue"}, nil)
 )
 
@@ -124,6 +124,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			if !l.Unbounded {
 				gauge(quotaAmount, units(l.Resource, l.Nominal), append(labels, "nominal")...)
 				gauge(quotaAmount, units(l.Resource, l.Borrowed), append(labels, "borrowed")...)
+				gauge(quotaAmount, units(l.Resource, l.Lent), append(labels, "lent")...)
 			}
 		}
 	}

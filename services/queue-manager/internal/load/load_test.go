@@ -53,7 +53,7 @@ func TestQueuesAreExported(t *testing.T) {
 			Queues: []query.Queue{{Name: "q", Namespaces: []string{"a"}, Waiting: 3, Live: 1}, {Name: "q", Namespaces: []string{"b"}, Waiting: 4}},
 			ClusterQueues: []query.ClusterQueue{
 				{Name: "cq", Cohort: "all", Share: 250_000, Quota: []quota.Line{
-					{FlavorResource: quota.FlavorResource{Flavor: "f", Resource: "cpu"}, Nominal: 4000, Used: 5500, Borrowed: 1500},
+					{FlavorResource: quota.FlavorResource{Flavor: "f", Resource: "cpu"}, Nominal: 4000, Used: 5500, Borrowed: 1500, Lent: 500},
 					{FlavorResource: quota.FlavorResource{Flavor: "f", Resource: "nvidia.com/gpu"}, Used: 8, Unbounded: true},
 				}},
 				{Name: "alone", Share: 7}, {Name: "without", Cohort: "all", Share: quota.MaxShare},
@@ -68,9 +68,10 @@ func TestQueuesAreExported(t *testing.T) {
 # TYPE muster_queue_workloads gauge
 muster_queue_workloads{queue="q",state="live"} 1
 muster_queue_workloads{queue="q",state="waiting"} 7
-# HELP muster_quota Quota of a ClusterQueue: nominal, used, or borrowed from its cohort. CPU is in cores, memory in bytes.
+# HELP muster_quota Quota of a ClusterQueue: nominal, used, borrowed from its cohort, or lent to it. CPU is in cores, memory in bytes.
 # TYPE muster_quota gauge
 muster_quota{cluster_queue="cq",flavor="f",resource="cpu",what="borrowed"} 1.5
+muster_quota{cluster_queue="cq",flavor="f",resource="cpu",what="lent"} 0.5
 muster_quota{cluster_queue="cq",flavor="f",resource="cpu",what="nominal"} 4
 muster_quota{cluster_queue="cq",flavor="f",resource="cpu",what="used"} 5.5
 muster_quota{cluster_queue="cq",flavor="f",resource="nvidia.com/gpu",what="used"} 8
