@@ -48,6 +48,7 @@ type Metrics struct {
 	unmet                 *prometheus.GaugeVec
 	queues                *queueMetrics
 	clusterState          *prometheus.GaugeVec
+	clusterLive           *prometheus.GaugeVec
 	budgets               *prometheus.GaugeVec // by budget and queue
 	clusters              clusterStates        // shown by clusterState
 }
@@ -126,6 +127,8 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 			"Part of the budget of a queue that is used in the present period; on the leader."),
 		clusterState: in.gauges("muster_cluster_state", []string{"cluster", "state"},
 			"1 for the state of the cluster: ready, silent, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader."),
+		clusterLive: in.gauges("muster_cluster_workloads", []string{"cluster"},
+			"Workloads that hold places in the cluster; on the leader."),
 	}
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)

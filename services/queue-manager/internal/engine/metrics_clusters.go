@@ -20,6 +20,7 @@ func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) {
 			break // each has a series
 		}
 		shown[c.Name] = stateOf(c)
+		m.clusterLive.WithLabelValues(c.Name).Set(float64(c.Live))
 		was, known := m.clusters[c.Name]
 		switch {
 		case known && was == shown[c.Name]:
@@ -33,6 +34,7 @@ func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) {
 	for name, was := range m.clusters {
 		if shown[name] == "" {
 			m.clusterState.DeleteLabelValues(name, was)
+			m.clusterLive.DeleteLabelValues(name)
 		}
 	}
 	m.clusters = shown

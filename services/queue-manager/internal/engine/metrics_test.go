@@ -15,13 +15,13 @@ import (
 )
 
 // TestCountersOfAlerts: the counters of alerts have their series before they count. The names
-// of queues are not known then. MusterQueueStalls counts a new series as an admission, and
-// MusterEvictionsMany fires after 20 evictions.
+// of queues and clusters are not known then. MusterQueueStalls counts a new series as an admission,
+// and MusterEvictionsMany and MusterClusterEvicts fire after 20 evictions.
 func TestCountersOfAlerts(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
-	unbounded := []string{"muster_evictions_total", "muster_queue_admissions_total"}
+	unbounded := []string{"muster_cluster_admissions_total", "muster_cluster_evictions_total", "muster_evictions_total", "muster_queue_admissions_total"}
 	if missing, err := alerttest.Missing(registry); err != nil || !slices.Equal(missing, unbounded) {
 		t.Errorf("without series: %v, %v; want %v", missing, err, unbounded)
 	}

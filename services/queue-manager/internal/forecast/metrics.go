@@ -5,9 +5,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics of the forecasts. Those with the label queue have a series for each queue of which
-// a workload with an estimate has started.
+// mostLabels bounds the queues that have series.
+const mostLabels = 500
+
+// Metrics of the forecasts. Those with the label queue have a series for each of the first
+// mostLabels queues of which a workload with an estimate has started. The forecaster's loop alone
+// uses them.
 type Metrics struct {
+	queues   map[string]bool // that have series
 	took     prometheus.Histogram
 	coverage *prometheus.GaugeVec
 	off      *prometheus.GaugeVec
@@ -17,6 +22,7 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	in := promauto.With(registry)
 	return &Metrics{
+		queues: map[string]bool{},
 		took: in.NewHistogram(prometheus.HistogramOpts{
 			Name: "muster_estimate_seconds", Help: "Time that it took to estimate when workloads start.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
@@ -33,6 +39,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) scored(queue string, last []outcome) {
+	if !m.queues[queue] && len(m.queues) >= mostLabels {
+		return
+	}
+	m.queues[queue] = true
 	result := summed(last)
 	m.coverage.WithLabelValues(queue, "0.5").Set(result.P50Coverage)
 	m.coverage.WithLabelValues(queue, "0.9").Set(result.P90Coverage)
