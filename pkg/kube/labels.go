@@ -71,7 +71,9 @@ const (
 	StateKey  = "muster.dev/state"
 	ReasonKey = "muster.dev/reason"
 	// StartsKey is when a waiting one is estimated to start: its p50 and p90.
-	StartsKey     = "muster.dev/starts"
+	StartsKey = "muster.dev/starts"
+	// PositionKey is its position in the queue.
+	PositionKey   = "muster.dev/position"
 	StateAdmitted = "admitted"
 )
 

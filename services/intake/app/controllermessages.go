@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service/tracing"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/intake/internal/kubecontroller"
 )
 
 // messages implements kubecontroller.Messages on the bus.
@@ -72,9 +73,9 @@ func (m messages) Record(ctx context.Context, id workload.ID) (*workload.Record,
 // queue-manager estimates.
 const mostEstimated = 20
 
-// Estimates queries queue-manager for when workloads that wait start.
-func (m messages) Estimates(ctx context.Context) (map[workload.ID]*workload.Estimate, error) {
-	all := map[workload.ID]*workload.Estimate{}
+// Standings queries queue-manager for where workloads that wait stand, and when they start.
+func (m messages) Standings(ctx context.Context) (map[workload.ID]kubecontroller.Standing, error) {
+	all := map[workload.ID]kubecontroller.Standing{}
 	request := query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}}
 	for range mostEstimated {
 		page, err := m.page(ctx, request)
@@ -82,9 +83,8 @@ func (m messages) Estimates(ctx context.Context) (map[workload.ID]*workload.Esti
 			return nil, err
 		}
 		for i := range page.Workloads {
-			if e := page.Workloads[i].Estimate; e != nil {
-				all[page.Workloads[i].ID] = e
-			}
+			w := &page.Workloads[i]
+			all[w.ID] = kubecontroller.Standing{Position: int(w.Position), Starts: w.Estimate}
 		}
 		if request.After = page.Next; page.Next == 0 {
 			break

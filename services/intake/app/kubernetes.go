@@ -38,7 +38,7 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 	}
 	exchange := messages{b, query.NewClient(b.Conn()), runtime.Tracer}
 	d := kubecontroller.New(kubecontroller.Options{
-		Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger, Estimates: exchange.Estimates,
+		Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger, Standings: exchange.Standings,
 	}, exchange)
 	d.SetCluster(client)
 	runtime.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -46,9 +46,9 @@ type Options struct {
 	// RepeatAfter is the pause before an unanswered submission is first repeated; 0 is
 	// two seconds.
 	RepeatAfter time.Duration
-	// Estimates asks queue-manager when workloads that wait start; nil for no estimates on
-	// objects.
-	Estimates func(ctx context.Context) (map[workload.ID]*workload.Estimate, error)
+	// Standings asks queue-manager where workloads that wait stand, and when they start; nil
+	// for neither on objects.
+	Standings func(ctx context.Context) (map[workload.ID]Standing, error)
 	Logger    *zap.Logger
 }
 
@@ -106,8 +106,8 @@ func (c *Controller) Enqueue(key Key) { c.queue.Add(key) }
 // no submission or deletion waits for the marks of other objects.
 func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	if c.options.Estimates != nil {
-		running.Go(func() { c.keepEstimates(ctx) })
+	if c.options.Standings != nil {
+		running.Go(func() { c.keepStandings(ctx) })
 	}
 	for _, of := range []struct {
 		queue   workqueue.TypedRateLimitingInterface[Key]

@@ -3,6 +3,7 @@ package kubecontroller
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,26 +20,35 @@ const (
 	startsFormat = "2006-01-02T15:04Z"
 	// sameStart, and a tenth of the wait, is how far an estimate may move without a write.
 	sameStart = 2 * time.Minute
+	// samePosition is the part of a position by which it may move without a write: a tenth.
+	samePosition = 10
 )
 
-// keepEstimates asks when the workloads of objects start, and has the objects marked with
+// Standing is where a workload that waits stands in its queue, and when it is estimated to start.
+// Its position is zero, and its estimate nil, where that is not known.
+type Standing struct {
+	Position int
+	Starts   *workload.Estimate
+}
+
+// keepStandings asks where the workloads of objects stand, and has the objects marked with
 // that, until ctx ends.
-func (c *Controller) keepEstimates(ctx context.Context) {
+func (c *Controller) keepStandings(ctx context.Context) {
 	for pause.For(ctx, estimatesEvery) == nil {
 		if !c.anyWaits() {
 			continue
 		}
-		estimates, err := c.options.Estimates(ctx)
+		standings, err := c.options.Standings(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				c.options.Logger.Debug("no estimates for objects", zap.Error(err))
+				c.options.Logger.Debug("no positions and estimates for objects", zap.Error(err))
 			}
 			continue
 		}
 		c.mu.Lock()
 		for id, k := range c.tracked {
 			if k.waits() && k.key.ray() {
-				k.starts = estimates[id]
+				k.standing = standings[id]
 				c.marks.AddAfter(k.key, k.untilMark(time.Now()))
 			}
 		}
@@ -63,14 +73,29 @@ func (k *tracked) waits() bool { return k.record != nil && k.record.Phase == wor
 // startsText is what the annotation says: what it has already, unless the estimate has moved
 // far; empty when there is none.
 func (k *tracked) startsText(present string, now time.Time) string {
-	if !k.waits() || k.starts == nil || k.starts.P50.IsZero() {
+	starts := k.standing.Starts
+	if !k.waits() || starts == nil || starts.P50.IsZero() {
 		return ""
 	}
 	first, last, _ := strings.Cut(present, ", by ")
-	if near(first, k.starts.P50, now) && near(last, k.starts.P90, now) {
+	if near(first, starts.P50, now) && near(last, starts.P90, now) {
 		return present
 	}
-	return fmt.Sprintf("%s, by %s", k.starts.P50.UTC().Format(startsFormat), k.starts.P90.UTC().Format(startsFormat))
+	return fmt.Sprintf("%s, by %s", starts.P50.UTC().Format(startsFormat), starts.P90.UTC().Format(startsFormat))
+}
+
+// positionText is what the annotation says: what it has already, unless the position has moved
+// far; empty when it is not known. So an object is written a few dozen times on its way through
+// a queue of 10,000, and each of the last ten positions is exact.
+func (k *tracked) positionText(present string) string {
+	position := k.standing.Position
+	if !k.waits() || position == 0 {
+		return ""
+	}
+	if written, err := strconv.Atoi(present); err == nil && max(written-position, position-written) <= position/samePosition && position > samePosition {
+		return present
+	}
+	return strconv.Itoa(position)
 }
 
 // near reports whether a time in the annotation is about an estimated one.

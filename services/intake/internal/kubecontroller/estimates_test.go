@@ -3,6 +3,8 @@ package kubecontroller
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,23 +18,23 @@ import (
 func TestObjectsShowWhenTheyStart(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
-	k := &tracked{record: &workload.Record{Phase: workload.Queued}, starts: &workload.Estimate{P50: now.Add(10 * time.Hour), P90: now.Add(20 * time.Hour)}}
+	k := &tracked{record: &workload.Record{Phase: workload.Queued}, standing: Standing{Starts: &workload.Estimate{P50: now.Add(10 * time.Hour), P90: now.Add(20 * time.Hour)}}}
 	const want = "2026-03-04T15:00Z, by 2026-03-05T01:00Z"
 	if got := k.startsText("", now); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	k.starts.P50 = k.starts.P50.Add(30 * time.Minute)
+	k.standing.Starts.P50 = k.standing.Starts.P50.Add(30 * time.Minute)
 	if got := k.startsText(want, now); got != want {
 		t.Errorf("after a small move it says %q, want %q still", got, want)
 	}
-	k.starts.P90 = k.starts.P90.Add(4 * time.Hour)
+	k.standing.Starts.P90 = k.standing.Starts.P90.Add(4 * time.Hour)
 	if got, want := k.startsText(want, now), "2026-03-04T15:30Z, by 2026-03-05T05:00Z"; got != want {
 		t.Errorf("after a large move it says %q, want %q", got, want)
 	}
 	for name, k := range map[string]*tracked{
-		"unknown": {record: k.record, starts: &workload.Estimate{Unknown: "it is held"}},
-		"started": {record: &workload.Record{Phase: workload.Admitted}, starts: k.starts},
-		"gone":    {starts: k.starts},
+		"unknown": {record: k.record, standing: Standing{Starts: &workload.Estimate{Unknown: "it is held"}}},
+		"started": {record: &workload.Record{Phase: workload.Admitted}, standing: k.standing},
+		"gone":    {standing: k.standing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := k.startsText(want, now); got != "" {
@@ -42,29 +44,95 @@ func TestObjectsShowWhenTheyStart(t *testing.T) {
 	}
 }
 
-// TestAnEstimateCostsFewWrites: it comes with a mark of its own, and goes when the workload is
-// admitted.
+// TestObjectsShowTheirPosition: the last ten positions are exact, those before to a tenth, and one
+// that does not wait has none.
+func TestObjectsShowTheirPosition(t *testing.T) {
+	t.Parallel()
+	waits := &workload.Record{Phase: workload.Queued}
+	for name, c := range map[string]struct {
+		record   *workload.Record
+		position int
+		present  string
+		want     string
+	}{
+		"the first":               {waits, 7, "", "7"},
+		"a step near the front":   {waits, 6, "7", "6"},
+		"a step far back":         {waits, 990, "1000", "1000"},
+		"many steps far back":     {waits, 800, "1000", "800"},
+		"back, near the front":    {waits, 8, "7", "8"},
+		"what is no number":       {waits, 800, "soon", "800"},
+		"not known":               {waits, 0, "7", ""},
+		"it is admitted":          {&workload.Record{Phase: workload.Admitted}, 1, "1", ""},
+		"its record is not known": {nil, 1, "1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &tracked{record: c.record, standing: Standing{Position: c.position}}
+			if got := k.positionText(c.present); got != c.want {
+				t.Errorf("it says %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAPositionCostsFewWrites: an object that advances by one place a minute from place 1,000 is
+// written much less often, never twice within two minutes, and what it says is right to a tenth.
+func TestAPositionCostsFewWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd()
+		began := time.Now()
+		position := func() int { return max(1, 1000-int(time.Since(began)/time.Minute)) }
+		w.controller.options.Standings = func(context.Context) (map[workload.ID]Standing, error) {
+			return map[workload.ID]Standing{w.controller.ID("one"): {Position: position()}}, nil
+		}
+		const minutes = 995
+		w.run(t, func() {
+			k := w.add("one", workload.Queued, &workload.Reason{Kind: workload.ReasonFit, Message: "full"})
+			for minute := range minutes {
+				time.Sleep(time.Minute)
+				if minute < 3 {
+					continue // the first mark has no position yet, and the next one comes later
+				}
+				said, err := strconv.Atoi(w.Object(k).GetAnnotations()[kube.PositionKey])
+				if now := position(); err != nil || max(said-now, now-said) > now/8+4 {
+					t.Errorf("after %d minutes it says %d, %v; it is %d", minute+1, said, err, now)
+				}
+			}
+		})
+		writes := slices.DeleteFunc(slices.Clone(w.writes), func(write string) bool { return strings.HasPrefix(write, "event") })
+		if len(writes) > 70 {
+			t.Errorf("%d writes in %d minutes, want 70 at most", len(writes), minutes)
+		}
+	})
+}
+
+// TestAnEstimateCostsFewWrites: it comes with a mark of its own together with the position, and
+// both go when the workload is admitted.
 func TestAnEstimateCostsFewWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newCrowd()
-		w.controller.options.Estimates = func(context.Context) (map[workload.ID]*workload.Estimate, error) {
+		w.controller.options.Standings = func(context.Context) (map[workload.ID]Standing, error) {
 			at := time.Now().Add(10 * time.Hour)
-			return map[workload.ID]*workload.Estimate{w.controller.ID("one"): {P50: at, P90: at}}, nil
+			return map[workload.ID]Standing{w.controller.ID("one"): {Position: 3, Starts: &workload.Estimate{P50: at, P90: at}}}, nil
 		}
-		var shown []string
+		var shown, positions []string
 		w.run(t, func() {
 			k := w.add("one", "", nil)
 			time.Sleep(100 * time.Millisecond)
 			w.becomes("one", workload.Queued, &workload.Reason{Kind: workload.ReasonFit, Message: "full"})
 			time.Sleep(10 * time.Minute)
-			shown = append(shown, w.Object(k).GetAnnotations()[kube.StartsKey])
+			shown, positions = append(shown, w.Object(k).GetAnnotations()[kube.StartsKey]), append(positions, w.Object(k).GetAnnotations()[kube.PositionKey])
 			w.becomes("one", workload.Admitted, &workload.Reason{Kind: workload.ReasonStarting, Message: "soon"})
 			time.Sleep(time.Minute)
-			shown = append(shown, w.Object(k).GetAnnotations()[kube.StartsKey])
+			shown, positions = append(shown, w.Object(k).GetAnnotations()[kube.StartsKey]), append(positions, w.Object(k).GetAnnotations()[kube.PositionKey])
 		})
 		if shown[0] == "" || shown[1] != "" {
 			t.Errorf("while it waits and after its admission it says %q, want a time and nothing", shown)
+		}
+		if !slices.Equal(positions, []string{"3", ""}) {
+			t.Errorf("its positions are %q, want 3 and nothing", positions)
 		}
 		annotations := slices.DeleteFunc(slices.Clone(w.writes), func(write string) bool { return write[:5] == "event" })
 		if len(annotations) != 3 {

@@ -180,15 +180,20 @@ func (c *Controller) markRay(ctx context.Context, object *unstructured.Unstructu
 	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // absent reads as false
 	releases := suspended && state == kube.StateAdmitted && why == ""
 	news := !releases && (annotations[kube.StateKey] != state || annotations[kube.ReasonKey] != why)
-	starts := k.startsText(annotations[kube.StartsKey], time.Now())
-	if news || !releases && annotations[kube.StartsKey] != starts {
+	moved := map[string]string{}
+	for name, text := range map[string]string{
+		kube.StartsKey: k.startsText(annotations[kube.StartsKey], time.Now()), kube.PositionKey: k.positionText(annotations[kube.PositionKey]),
+	} {
+		if annotations[name] != text {
+			moved[name] = text
+		}
+	}
+	if news || !releases && len(moved) > 0 {
 		if again := c.untilTurn(id); again > 0 {
 			return again, nil
 		}
 		marks := map[string]string{kube.StateKey: state, kube.ReasonKey: why}
-		if annotations[kube.StartsKey] != starts {
-			marks[kube.StartsKey] = starts
-		}
+		maps.Copy(marks, moved)
 		if err := c.cluster.Annotate(ctx, object, marks); err != nil {
 			return 0, err
 		}

@@ -25,8 +25,8 @@ type tracked struct {
 	lastEvent   string
 	unannounced bool
 	pace        pace
-	// starts is when it is estimated to start, if it waits.
-	starts *workload.Estimate
+	// standing is of one that waits.
+	standing Standing
 	// forbidden is whether intake may not write the object, of which an event tells.
 	forbidden bool
 }
