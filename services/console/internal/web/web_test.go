@@ -287,7 +287,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestNodesAreClosed: a node is closed by a reservation of its own for so many hours, and a closed
+// TestNodesAreClosed: a node is closed by a reservation of its own for some hours, and a closed
 // one offers to be opened.
 func TestNodesAreClosed(t *testing.T) {
 	t.Parallel()

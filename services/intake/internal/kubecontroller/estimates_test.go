@@ -94,9 +94,9 @@ func TestAPositionCostsFewWrites(t *testing.T) {
 				if minute < 3 {
 					continue // the first mark has no position yet, and the next one comes later
 				}
-				said, err := strconv.Atoi(w.Object(k).GetAnnotations()[kube.PositionKey])
-				if now := position(); err != nil || max(said-now, now-said) > now/8+4 {
-					t.Errorf("after %d minutes it says %d, %v; it is %d", minute+1, said, err, now)
+				shown, err := strconv.Atoi(w.Object(k).GetAnnotations()[kube.PositionKey])
+				if now := position(); err != nil || max(shown-now, now-shown) > now/8+4 {
+					t.Errorf("after %d minutes it says %d, %v; it is %d", minute+1, shown, err, now)
 				}
 			}
 		})
