@@ -34,7 +34,7 @@ func TestNodesOverHTTP(t *testing.T) {
 			if answer, body := w.ask(t, c.caller, http.MethodGet, "/v1/nodes"+c.parameters, ""); answer.StatusCode != c.status {
 				t.Errorf("status %d: %s; want %d", answer.StatusCode, body, c.status)
 			}
-			if diff := cmp.Diff(c.want, w.listed); diff != "" {
+			if diff := cmp.Diff(c.want, w.selected); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"

@@ -41,7 +41,7 @@ type manager struct {
 	tried    []query.WhatIfRequest
 	happened []query.ActivityRequest
 	decided  []query.DecisionsRequest
-	listed   []query.NodesRequest
+	selected []query.NodesRequest
 	problem  error // to every question but those about queues
 }
 
@@ -132,7 +132,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		if err := json.Unmarshal(request, &asked); err != nil {
 			return nil, err
 		}
-		m.listed = append(m.listed, asked)
+		m.selected = append(m.selected, asked)
 		return []byte(`{"selected": true}`), nil
 	case query.HistorySubject, query.ExplainSubject, query.AppliedSubject:
 		return []byte("{}"), nil

@@ -10,6 +10,7 @@ import (
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/state"
