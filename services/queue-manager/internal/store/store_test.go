@@ -43,12 +43,12 @@ type ledger struct {
 	service string // URL of the same as the service
 }
 
-func open(t *testing.T) ledger {
+func open(t testing.TB) ledger {
 	t.Helper()
 	return openAt(t, testServer.Database(t))
 }
 
-func openAt(t *testing.T, url string) ledger {
+func openAt(t testing.TB, url string) ledger {
 	t.Helper()
 	service := testServer.As(t, url, "muster_queue_manager")
 	s, err := store.Open(t.Context(), service, store.DefaultTimeouts())
@@ -74,7 +74,7 @@ func openAt(t *testing.T, url string) ledger {
 	return l
 }
 
-func (l ledger) commit(t *testing.T, changes state.Changes) {
+func (l ledger) commit(t testing.TB, changes state.Changes) {
 	t.Helper()
 	changes.Epoch = l.term.Epoch
 	changes.Version = l.version(t) + 1
@@ -167,7 +167,7 @@ func TestReservationsChargeTheNodeAndGiveBack(t *testing.T) {
 	}
 }
 
-func (l ledger) version(t *testing.T) int64 {
+func (l ledger) version(t testing.TB) int64 {
 	t.Helper()
 	stored, err := l.Load(t.Context())
 	if err != nil {
