@@ -8,7 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/internal/store"
+	"muster.dev/muster/services/queue-manager/ledgerbench/waiting"
 )
 
 // BenchmarkSelectByLabels selects a page of 100,000 workloads that have ended, with manifests
@@ -54,6 +56,45 @@ func BenchmarkSelectByLabels(b *testing.B) {
 				answer, err := s.Workloads(b.Context(), query.WorkloadsRequest{Labels: labels})
 				if err != nil || len(answer.Workloads) != want {
 					b.Fatalf("%d workloads, %v; want %d", len(answer.Workloads), err, want)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFirstPages asks what the first page of a queue and the overview of the console ask,
+// where 100,000 workloads wait in one queue.
+func BenchmarkFirstPages(b *testing.B) {
+	l := open(b)
+	l.term.End()
+	if err := waiting.Seed(b.Context(), l.url, 0, 100_000); err != nil {
+		b.Fatal(err)
+	}
+	queued := []workload.Phase{workload.Queued}
+	for name, ask := range map[string]func() error{
+		"what waits in a queue": func() error {
+			_, err := l.Workloads(b.Context(), query.WorkloadsRequest{Queue: waiting.Queue, Namespace: waiting.Queue, Phases: queued, Limit: 100})
+			return err
+		},
+		"what waits": func() error {
+			_, err := l.Workloads(b.Context(), query.WorkloadsRequest{Phases: queued, Limit: 100})
+			return err
+		},
+		"what lives in a queue": func() error {
+			_, err := l.Workloads(b.Context(), query.WorkloadsRequest{Queue: waiting.Queue, Namespace: waiting.Queue, Phases: []workload.Phase{workload.Running}, Limit: 100})
+			return err
+		},
+		"queues": func() error { _, err := l.Queues(b.Context()); return err },
+		"status": func() error { return l.Status(b.Context(), &query.StatusAnswer{At: time.Now()}) },
+		"activity of a queue": func() error {
+			_, err := l.Activity(b.Context(), query.ActivityRequest{Since: time.Now().Add(-time.Hour), StepSeconds: 60, Queue: waiting.Queue}, time.Now())
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := ask(); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})
