@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/console/internal/page"
@@ -36,34 +37,54 @@ func views() map[string]view {
 }
 
 func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
-	queues, err := s.queues(ctx, c)
-	if err != nil {
-		return content{}, err
-	}
-	of := content{title: "Overview", form: "asked", formModel: asked(r)}
 	activity := s.beginActivity(ctx, r, c, "")
-	if !c.Operator {
-		waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}, Limit: query.MaxPage})
-		if err != nil {
-			return of, err
-		}
-		model := page.ForTenant(queues.Queues, waiting.Workloads, s.Now())
-		model.Activity, err = activity()
-		of.model = model
+	load := s.makeTenants
+	if c.Operator {
+		load = s.makeOperators
+	}
+	model, err := load(ctx, r, c)
+	of := content{title: "Overview", form: "asked", formModel: asked(r)}
+	if err != nil {
 		return of, err
 	}
+	model.Activity, err = activity()
+	of.model = model
+	return of, err
+}
+
+// makeTenants makes the overview of a tenant, without charts.
+func (s *Server) makeTenants(ctx context.Context, _ *http.Request, c *caller) (page.Overview, error) {
+	waiting := begin(func() (httpapi.WorkloadsPage, error) {
+		return s.workloads(ctx, c, query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued}, Limit: query.MaxPage})
+	})
+	queues, err := s.queues(ctx, c)
+	if err != nil {
+		return page.Overview{}, err
+	}
+	records, err := waiting()
+	return page.ForTenant(queues.Queues, records.Workloads, s.Now()), err
+}
+
+// makeOperators makes the overview of an operator, without charts. Its parts are asked for at
+// once: each reads all nodes, or all workloads.
+func (s *Server) makeOperators(ctx context.Context, r *http.Request, c *caller) (page.Overview, error) {
 	patient := ctx // the updates wait for the map
 	if !isLive(r) {
 		var cancel context.CancelFunc
 		patient, cancel = context.WithTimeout(ctx, s.Patience)
 		defer cancel()
 	}
-	collect := s.beginNodes(patient, c)
-	status, err := s.status(ctx, c)
+	ofNodes := begin(func() ([]query.Node, error) { return s.nodes(patient, c) })
+	ofStatus := begin(func() (query.StatusAnswer, error) { return s.status(ctx, c) })
+	queues, err := s.queues(ctx, c)
 	if err != nil {
-		return of, err
+		return page.Overview{}, err
 	}
-	nodes, err := collect()
+	status, err := ofStatus()
+	if err != nil {
+		return page.Overview{}, err
+	}
+	nodes, err := ofNodes()
 	model := page.ForOperator(status, nodes, queues.Queues, s.RackLabel, s.Now())
 	for i, cluster := range status.Clusters {
 		model.Clusters[i].Actions = s.clusterActions(c, cluster)
@@ -71,12 +92,7 @@ func loadOverview(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		model.MapFollows, err = true, nil
 	}
-	if err != nil {
-		return of, err
-	}
-	model.Activity, err = activity()
-	of.model = model
-	return of, err
+	return model, err
 }
 
 func loadQueues(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
@@ -115,13 +131,16 @@ func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 	if after != "" && uuid.Validate(after) != nil {
 		return content{}, refuse(http.StatusBadRequest, "after=%.40q: want the id of a workload.", after)
 	}
+	lives := begin(func() (httpapi.WorkloadsPage, error) {
+		return s.workloads(ctx, c, query.WorkloadsRequest{Queue: q.Name, Namespace: only, Phases: holding(), Limit: page.PageRows})
+	})
 	waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{
 		Queue: q.Name, Namespace: only, Phases: []workload.Phase{workload.Queued}, Limit: page.PageRows, AfterID: workload.ID(after),
 	})
 	if err != nil {
 		return content{}, err
 	}
-	live, err := s.workloads(ctx, c, query.WorkloadsRequest{Queue: q.Name, Namespace: only, Phases: holding(), Limit: page.PageRows})
+	live, err := lives()
 	if err != nil {
 		return content{}, err
 	}

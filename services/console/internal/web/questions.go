@@ -35,18 +35,18 @@ func (s *Server) nodes(ctx context.Context, c *caller) ([]query.Node, error) {
 	return answer.Nodes, err
 }
 
-// beginNodes begins to ask for all nodes, and returns what waits for them.
-func (s *Server) beginNodes(ctx context.Context, c *caller) func() ([]query.Node, error) {
-	var nodes []query.Node
+// begin asks beside the questions that follow, and returns what waits for the answer.
+func begin[Value any](ask func() (Value, error)) func() (Value, error) {
+	var value Value
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		nodes, err = s.nodes(ctx, c)
+		value, err = ask()
 	}()
-	return func() ([]query.Node, error) {
+	return func() (Value, error) {
 		<-done
-		return nodes, err
+		return value, err
 	}
 }
 

@@ -31,17 +31,7 @@ const (
 
 // beginActivity begins to make the charts of a page, and returns what waits for them.
 func (s *Server) beginActivity(ctx context.Context, r *http.Request, c *caller, queue string) func() (page.Activity, error) {
-	var made page.Activity
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		made, err = s.activity(ctx, r, c, queue)
-	}()
-	return func() (page.Activity, error) {
-		<-done
-		return made, err
-	}
+	return begin(func() (page.Activity, error) { return s.activity(ctx, r, c, queue) })
 }
 
 // activity makes the charts of a page, of one queue or of all. A reason stands in the place of

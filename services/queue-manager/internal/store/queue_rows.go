@@ -21,6 +21,8 @@ import (
 type queueRows struct {
 	rows []query.Queue
 	of   map[state.LocalQueueKey]int
+	// asking are the workloads that hold quota while nodes, or checks, are asked.
+	asking []string
 }
 
 func newQueueRows(queues []state.Queue, locals []quota.LocalQueue) *queueRows {
@@ -68,18 +70,22 @@ func (r *queueRows) at(namespace, queue string) *query.Queue {
 	return &r.rows[i]
 }
 
-// count counts what waits and what lives.
+// count counts what waits and what lives, and lists what countProvisioning reads: it reads all
+// workloads, which takes long where many wait.
 func (r *queueRows) count(ctx context.Context, tx pgx.Tx, _ *quota.Tree) error {
-	rows, err := tx.Query(ctx, `SELECT namespace, queue, count(*) FILTER (WHERE phase = 'queued'), count(*) FILTER (WHERE holding)
+	rows, err := tx.Query(ctx, `SELECT namespace, queue, count(*) FILTER (WHERE phase = 'queued'), count(*) FILTER (WHERE holding),
+			coalesce(array_agg(id::text) FILTER (WHERE phase = 'queued' AND (provisioning->>'open' = 'true' OR provisioning->'checks'->>'quota' = 'true')), '{}')
 		FROM workloads GROUP BY namespace, queue`)
 	if err != nil {
 		return err
 	}
 	var namespace, queue string
 	var waiting, live int
-	_, err = pgx.ForEachRow(rows, []any{&namespace, &queue, &waiting, &live}, func() error {
+	var asking []string
+	_, err = pgx.ForEachRow(rows, []any{&namespace, &queue, &waiting, &live, &asking}, func() error {
 		q := r.at(namespace, queue)
 		q.Waiting, q.Live = waiting, live
+		r.asking = append(r.asking, asking...)
 		return nil
 	})
 	return err
@@ -120,8 +126,11 @@ func readUsage(ctx context.Context, tx pgx.Tx, tree *quota.Tree) error {
 // countProvisioning counts the workloads that hold quota while nodes, or checks, are asked. The ledger
 // has only what is reserved on nodes.
 func (r *queueRows) countProvisioning(ctx context.Context, tx pgx.Tx, tree *quota.Tree) error {
+	if len(r.asking) == 0 {
+		return nil
+	}
 	rows, err := tx.Query(ctx, `SELECT w.namespace, w.queue, s.pod_sets, w.provisioning FROM workloads w JOIN shapes s ON s.id = w.shape
-		WHERE w.phase = 'queued' AND (w.provisioning->>'open' = 'true' OR w.provisioning->'checks'->>'quota' = 'true')`)
+		WHERE w.id = ANY($1::uuid[])`, uuidsOf(r.asking))
 	if err != nil {
 		return err
 	}
