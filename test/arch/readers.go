@@ -53,7 +53,7 @@ func readings() map[string]reading {
 		"services/capacity-watcher/internal/watch": by(0, "services/capacity-watcher/internal/watch.FuzzSeen"),
 		// HTTP.
 		"services/intake/internal/httpserver":    by(2, "services/intake/internal/httpserver.FuzzTokens", "services/intake/internal/httpserver.FuzzRequest"),
-		"services/internal/client/overhttp":      by(4, "services/internal/client/overhttp.FuzzAnswer"),
+		"services/internal/client/overhttp":      by(5, "services/internal/client/overhttp.FuzzAnswer"),
 		"services/intake/internal/policywebhook": by(5, "services/intake/internal/policywebhook.FuzzReview"),
 		// Files, and what is applied.
 		"pkg/policyfile/kueue":              by(1, kueue),

@@ -114,7 +114,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		t.Fatalf("%d families of metrics, %v", len(gathered), err)
 	}
 	for _, family := range gathered {
-		if most := map[string]int{"muster_queue_workloads": 2 * (mostQueues + 1), "muster_quota": 3 * mostLines}[family.GetName()]; len(family.GetMetric()) != most {
+		if most := map[string]int{"muster_queue_workloads": 2 * (mostQueues + 1), "muster_quota": 4 * mostLines}[family.GetName()]; len(family.GetMetric()) != most {
 			t.Errorf("%s has %d series, want %d", family.GetName(), len(family.GetMetric()), most)
 		}
 	}
