@@ -101,6 +101,14 @@ func (s *State) heardSince(part Part) time.Time {
 	return s.begun
 }
 
+// watcherReports reports whether the watcher of a cluster was heard within the time after which it
+// is silent. One of which the term knows no report was not: its cluster may have been cut off long
+// before the term, and a watcher that runs reports within seconds.
+func (s *State) watcherReports(cluster string, now time.Time) bool {
+	last, heard := s.inquiries.heard[Part{cluster, Watcher}]
+	return heard && now.Sub(last) < s.silentAfter
+}
+
 // fromReplacedWatcher reports whether an observation is of a watcher that another one has
 // replaced, and which has reported its full list since. Until then, versions decide.
 func (s *State) fromReplacedWatcher(cluster string, v event.Version) bool {

@@ -69,8 +69,8 @@ func TestATermBeginsWithTheSilenceBeforeIt(t *testing.T) {
 		"read in another order":            {[]report{{watcher, 0}, {watcher, time.Hour}}, workload.Admitted},
 		"only its dispatcher reports":      {[]report{{watcher, time.Hour}, {dispatcher, 0}}, workload.Queued},
 		"NATS is an hour ahead":            {[]report{{watcher, -time.Hour}}, workload.Admitted},
-		"it is not known when it reported": {[]report{{watcher, unknown}}, workload.Admitted},
-		"nothing of it is read":            {nil, workload.Admitted},
+		"it is not known when it reported": {[]report{{watcher, unknown}}, workload.Queued},
+		"nothing of it is read":            {nil, workload.Queued},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,9 +94,22 @@ func TestATermBeginsWithTheSilenceBeforeIt(t *testing.T) {
 			if other.Phase != test.want {
 				t.Errorf("in the first decision the gang is %s because of %+v, want %s", other.Phase, other.Reason, test.want)
 			}
-			last := s.now.Add(-time.Hour).UTC().Format(time.RFC3339)
-			if test.want == workload.Queued && test.reports[0].ago == time.Hour && (other.Reason == nil || !strings.Contains(other.Reason.Message, "has not reported since "+last)) {
-				t.Errorf("the reason is %+v, want since %s", other.Reason, last)
+			if test.want == workload.Admitted {
+				return
+			}
+			last := s.now // the begin of the term
+			for _, r := range test.reports {
+				if r.of == watcher && r.ago > 0 {
+					last = s.now.Add(-r.ago)
+				}
+			}
+			if since := "has not reported since " + last.UTC().Format(time.RFC3339); other.Reason == nil || !strings.Contains(other.Reason.Message, since) {
+				t.Errorf("the reason is %+v, want that the cluster %s", other.Reason, since)
+			}
+			s.node("n3", nil)
+			s.step(time.Second)
+			if got := s.live.Get("other").Phase; got != workload.Admitted {
+				t.Errorf("with the first report of the watcher the gang is %s, want admitted", got)
 			}
 		})
 	}

@@ -53,17 +53,17 @@ func (s *State) noteSilentClusters(now time.Time) {
 	var silent map[string]time.Time
 	var uncleared map[string]bool
 	for _, cluster := range s.admission.Clusters() {
-		last := s.heardSince(Part{cluster, Watcher})
+		last, reports := s.heardSince(Part{cluster, Watcher}), s.watcherReports(cluster, now)
 		// A later dispatcher may be one that never asks.
 		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() && p.session >= s.dispatchers[cluster] {
-			if now.Sub(last) < s.silentAfter {
+			if reports {
 				if uncleared == nil {
 					uncleared = map[string]bool{}
 				}
 				uncleared[cluster] = true
 			}
 			last = p.ranOut // until its dispatcher has removed what is there, and asks again
-		} else if now.Sub(last) < s.silentAfter {
+		} else if reports {
 			continue
 		}
 		if silent == nil {

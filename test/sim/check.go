@@ -60,8 +60,6 @@ type checker struct {
 	nominatedOn ground
 	// reported is when NATS stored the last report of the capacity-watcher.
 	reported time.Time
-	// reportLost: NATS has lost messages since.
-	reportLost bool
 }
 
 func newChecker(w *World) *checker {
@@ -223,7 +221,7 @@ func waitsForRemoval(r workload.Record) bool {
 // command an older one never comes last.
 func (c *checker) stored(stream string, m bus.Delivery) {
 	if stream == bus.CapacityStream && strings.HasPrefix(m.Subject, "muster.capacity."+clusterName+".") {
-		c.reported, c.reportLost = m.Stored, false
+		c.reported = m.Stored
 	}
 	if stream != bus.DispatchStream {
 		return
@@ -242,4 +240,4 @@ func (c *checker) stored(stream string, m bus.Delivery) {
 }
 
 // forgetMessages starts again after NATS has lost some.
-func (c *checker) forgetMessages() { c.newest, c.reportLost = map[string]*event.GangCommand{}, true }
+func (c *checker) forgetMessages() { c.newest = map[string]*event.GangCommand{} }

@@ -15,11 +15,10 @@ const (
 	heardWithin = busPatience + 5*time.Second
 )
 
-// readReport is a report as a term reads it, with BugDeaf without the time at which NATS
-// stored it.
+// readReport is a report as a term reads it, with BugDeaf as one that NATS has just stored.
 func (t *term) readReport(d bus.Delivery) bus.Delivery {
 	if t.w.Bug == BugDeaf {
-		d.Stored = time.Time{}
+		d.Stored = t.now()
 	}
 	return d
 }
@@ -27,11 +26,7 @@ func (t *term) readReport(d bus.Delivery) bus.Delivery {
 // checkSilence: nothing starts in a cluster that is silent. A leader whose clock is behind
 // that of NATS takes an old report for a new one when its term begins.
 func (c *checker) checkSilence(t *term, changes state.Changes) {
-	last := c.reported
-	if c.reportLost { // the silence that a term knows then begins with it
-		last = later(last, t.began)
-	}
-	silent := c.w.now.Sub(last)
+	silent := c.w.now.Sub(c.reported)
 	behind := max(0, t.began.Sub(t.clock))
 	paused := max(0, t.m.paused.Sub(t.began)) // what NATS holds for it meanwhile is heard late
 	if silent <= clusterSilence+heardWithin+behind+paused {
