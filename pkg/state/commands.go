@@ -22,6 +22,9 @@ func (l *lifecycle) emitCommand(e *entry, state string, now time.Time) {
 	}
 	command, ttl := l.command(e, state), time.Duration(0)
 	command.Order = l.commandOrder()
+	if state == event.Present && e.Phase == workload.Admitted {
+		e.permitted = e.permitted && command.Permitted
+	}
 	if state == event.Present && e.scaleDown != nil {
 		e.scaleDown.id, e.scaleDown.confirmed = l.scaleDownID(command.Order), false
 		command.Yield = e.scaleDown.id

@@ -69,6 +69,7 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	s.updateReserved(e, 1)
 	s.changed.reserved[e.ID] = e
 	s.transition(e, workload.Admitted, nil, now)
+	e.permitted = true // nothing is created of it yet
 	s.emitCommand(e, event.Present, now)
 }
 

@@ -55,8 +55,9 @@ type attemptState struct {
 	// and to heal begin then. It is stored. It is zero, or before the attempt, while that has
 	// not happened.
 	heardAgain time.Time
-	// permitted: the dispatcher has reported that it stops the object when the permission of the
-	// cluster has run out.
+	// permitted: what the dispatcher may have created is stopped when the permission of the cluster
+	// has run out. It has reported that of the object; until it does, all commands to create it
+	// demand it. A new term has not seen these commands, and waits for the report.
 	permitted bool
 	// removalSent: the last command was to remove what exists of it.
 	removalSent bool

@@ -156,6 +156,78 @@ func TestAGangDoesNotFailOver(t *testing.T) {
 	}
 }
 
+// newCommanded has a gang that fails over and was admitted when its cluster was cut off: its
+// dispatcher asked for a permission before, and reports nothing of the gang.
+func newCommanded(t *testing.T, rule string) *stage {
+	t.Helper()
+	s := newStage(t, workload.Rules{OnLostCluster: rule}, 4)
+	s.SetSilentAfter(silentFor)
+	s.begun = s.now
+	s.ask(1, 1)
+	return s
+}
+
+// setRule changes what becomes of the gangs of the queue in a lost cluster.
+func (s *stage) setRule(rule string) {
+	queue := s.queues["q"]
+	queue.Rules.OnLostCluster = rule
+	s.ApplyConfiguration([]Queue{queue}, quota.Config{}, s.Version()+1)
+}
+
+// A gang that was admitted in the time in which its cluster was not known to be lost starts
+// elsewhere like one that was created: its dispatcher creates it only with a permission. It
+// stays when it may have been commanded without that.
+func TestAGangThatWasNotReportedFailsOver(t *testing.T) {
+	t.Parallel()
+	resend := func(s *stage) { s.ResendCommands(s.now, func(string) bool { return true }) }
+	for name, c := range map[string]struct {
+		rule      string
+		meanwhile func(*stage)
+		stays     bool
+	}{
+		"it was commanded to need the permission":        {rule: workload.FailOver},
+		"its command was sent again":                     {rule: workload.FailOver, meanwhile: resend},
+		"its dispatcher waits for the permission":        {rule: workload.FailOver, meanwhile: func(s *stage) { s.status(1, func(g *event.GangStatus) { g.Session = 1 }) }},
+		"it is being evicted":                            {rule: workload.FailOver, meanwhile: func(s *stage) { s.evictNow(s.gang(), &workload.Reason{Kind: workload.ReasonRequeued}, s.now) }},
+		"its queue had it stay":                          {stays: true, rule: workload.StayInLostCluster, meanwhile: func(s *stage) { s.setRule(workload.FailOver) }},
+		"its queue had it stay, and its command says so": {stays: true, rule: workload.StayInLostCluster, meanwhile: func(s *stage) { s.setRule(workload.FailOver); resend(s) }},
+		"its queue had it stay for a while": {stays: true, rule: workload.FailOver, meanwhile: func(s *stage) {
+			s.setRule(workload.StayInLostCluster)
+			resend(s)
+			s.setRule(workload.FailOver)
+		}},
+		"its object was created before": {stays: true, rule: workload.FailOver, meanwhile: func(s *stage) {
+			s.status(1, func(g *event.GangStatus) { g.Session, g.Created = 1, true })
+		}},
+		"a later leader has not seen its command": {stays: true, rule: workload.FailOver, meanwhile: func(s *stage) {
+			s.replaceLeader(func() {
+				s.SetSilentAfter(silentFor)
+				s.ask(1, 1)
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newCommanded(t, c.rule)
+			if c.meanwhile != nil {
+				c.meanwhile(s)
+			}
+			s.Flush()
+			s.step(lasts + lasts/driftOf + stopMargin - time.Second)
+			if s.failedOver() {
+				t.Fatal("the gang failed over a second before what was created of it had to be stopped")
+			}
+			s.step(time.Second)
+			if s.failedOver() == c.stays {
+				t.Fatalf("the gang is %s in attempt %d because of %+v; want it to stay: %t", s.gang().Phase, s.gang().Attempt, s.gang().Reason, c.stays)
+			}
+			if last := s.commanded(); !c.stays && (last == nil || last.State != event.Absent || last.Attempt != 1) {
+				t.Errorf("the last command is %+v, want the removal of attempt 1", last)
+			}
+		})
+	}
+}
+
 // A new leader takes it that its predecessor has granted a permission when the term began.
 func TestANewLeaderWaitsForWhatItsPredecessorGranted(t *testing.T) {
 	t.Parallel()

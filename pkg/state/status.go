@@ -48,8 +48,8 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 			s.healing.checkReadiness(e, now)
 		}
 	}
-	e.permitted = reported.Permitted
 	if reported.Created {
+		e.permitted = reported.Permitted
 		e.updateLastUsed(reported.LastUsed, at)
 		e.checkpoint = reported.LastCheckpoint
 		s.updateProgress(e)
