@@ -118,7 +118,7 @@ func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Ti
 // explainSilence sets the reason of a gang whose deadline has passed, and which is not torn
 // down because a part of its cluster does not answer.
 func (d *deadlines) explainSilence(e *entry, what string, now time.Time) {
-	if who, since := d.inquiries.silent(e, now); who != "" {
+	if who, since := d.inquiries.silent(e, now); who != "" && !isStranded(e) {
 		d.setStartingReason(e, fmt.Sprintf("%s the %s of cluster %s did not answer since %s, so %s; check that it runs and reaches NATS",
 			slowPrefix, who, e.Cluster, since.UTC().Format(time.RFC3339), what), now)
 	}

@@ -74,8 +74,8 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 }
 
 // Tick schedules replacements for nodes that have not been ready for the given grace,
-// stores the reasons that changed in amounts only, and notes which clusters are silent. The timers of workloads fire in
-// Decide.
+// stores the reasons that changed in amounts only, and notes which clusters are silent and which
+// gangs are in them. The timers of workloads fire in Decide.
 func (s *State) Tick(now time.Time, grace time.Duration) {
 	s.grace = grace
 	var overdue []admission.NodeKey
@@ -103,4 +103,5 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 	s.leaveClusters(now)
 	s.failOver(now)
 	s.noteSilentClusters(now)
+	s.noteStranded(now)
 }

@@ -20,7 +20,8 @@
 //	State        inputs and decisions; evaluate has the order of what follows an
 //	             observation of pods. What is observed of a node sets the timers of the
 //	             gangs with places on it, and their deadlines do the rest (observe.go,
-//	             status.go, submit.go, move.go, decide.go, evaluate.go)
+//	             status.go, submit.go, move.go, decide.go, evaluate.go); clusters that are
+//	             out of reach (permission.go, leave.go, stranded.go)
 //	  recovery     what the streams have and an older ledger does not know
 //	               (restored.go, removals.go, unknown.go, resend.go)
 //	  deadlines    what is due for started workloads (deadlines.go)

@@ -42,11 +42,16 @@ func sameCause(a, b workload.Reason) bool {
 var replaceable = map[workload.ReasonKind][]workload.ReasonKind{
 	workload.ReasonNodeNotReady: {
 		workload.ReasonNodeNotReady, workload.ReasonPodLost, workload.ReasonGrowing, workload.ReasonBesidePlan, workload.ReasonHeadReplaced,
+		workload.ReasonClusterSilent, workload.ReasonPermissionEnded,
 	},
-	workload.ReasonPodLost:      {workload.ReasonHeadReplaced},
+	// What was observed ends a silence, so it takes the place of that.
+	workload.ReasonPodLost:      {workload.ReasonHeadReplaced, workload.ReasonClusterSilent, workload.ReasonPermissionEnded},
 	workload.ReasonGrowing:      {workload.ReasonGrowing, workload.ReasonHeadReplaced},
-	workload.ReasonHeadReplaced: {workload.ReasonHeadReplaced},
+	workload.ReasonHeadReplaced: {workload.ReasonHeadReplaced, workload.ReasonClusterSilent, workload.ReasonPermissionEnded},
 	workload.ReasonBesidePlan:   {workload.ReasonBesidePlan},
+	// What was observed is old when these are set: see mayStrand.
+	workload.ReasonClusterSilent:   nil,
+	workload.ReasonPermissionEnded: nil,
 }
 
 // mayExplain reports whether a reason of the given kind may be set on a running gang, in
@@ -54,6 +59,30 @@ var replaceable = map[workload.ReasonKind][]workload.ReasonKind{
 func mayExplain(e *entry, kind workload.ReasonKind) bool {
 	return e.Reason == nil || slices.Contains(replaceable[kind], e.Reason.Kind)
 }
+
+// mayStrand reports whether a reason of the given kind, that its cluster is out of reach, may take
+// the place of that of a gang. A loss that is being mended says more, until the gang is stopped.
+func mayStrand(e *entry, kind workload.ReasonKind) bool {
+	if e.Reason == nil {
+		return true
+	}
+	switch e.Reason.Kind {
+	case workload.ReasonStarting, workload.ReasonGrowing, workload.ReasonHeadReplaced, workload.ReasonBesidePlan,
+		workload.ReasonClusterSilent, workload.ReasonPermissionEnded:
+		return true
+	case workload.ReasonPodLost, workload.ReasonNodeNotReady:
+		return kind == workload.ReasonPermissionEnded
+	}
+	return false
+}
+
+// isStranded reports whether the reason of a gang is that its cluster is out of reach.
+func isStranded(e *entry) bool {
+	return e.Reason != nil && slices.Contains(strandedKinds, e.Reason.Kind)
+}
+
+// strandedKinds are the kinds of reasons of gangs in clusters that are out of reach.
+var strandedKinds = []workload.ReasonKind{workload.ReasonClusterSilent, workload.ReasonPermissionEnded}
 
 // setStartingReason says what keeps a started workload from running, or that nothing
 // does any more.

@@ -11,7 +11,7 @@ import (
 var neverEvicts = []workload.ReasonKind{
 	workload.ReasonFit, workload.ReasonQuota, workload.ReasonTopology, workload.ReasonNeverFits, workload.ReasonHeld,
 	workload.ReasonWaitingForEviction, workload.ReasonProvisioning, workload.ReasonAdmissionCheck, workload.ReasonBehindHead, workload.ReasonReserved, workload.ReasonUnknown, workload.ReasonPending, workload.ReasonNoNodes,
-	workload.ReasonStarting, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonGrowing, workload.ReasonBackoff,
+	workload.ReasonStarting, workload.ReasonNodeNotReady, workload.ReasonClusterSilent, workload.ReasonPermissionEnded, workload.ReasonHeadReplaced, workload.ReasonGrowing, workload.ReasonBackoff,
 	workload.ReasonShrunk, workload.ReasonMaxRunTime, workload.ReasonIdle, workload.ReasonBesidePlan, workload.ReasonCancelled, workload.ReasonReleased,
 	workload.ReasonDeleted, workload.ReasonRefused, workload.ReasonJobEnded, workload.ReasonInvalid, workload.ReasonDuplicate,
 	workload.ReasonFull, workload.ReasonQueue, workload.ReasonNotStorable, workload.ReasonForbidden,

@@ -44,6 +44,8 @@ type State struct {
 	// silentAfter is the argument of SetSilentAfter.
 	silentAfter time.Duration
 	permissions permissions
+	// distress is what the reasons of the gangs in each cluster show of it.
+	distress map[string]distress
 	// lacking has since when gangs are in the Demand whose flavors take turns.
 	lacking map[workload.ID]time.Time
 }
@@ -102,7 +104,7 @@ func New(epoch int64, stored Stored) *State {
 	l.admission.OrderVictims(stored.Victims)
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
-		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version, permissions: permissions{},
+		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version, permissions: permissions{}, distress: map[string]distress{},
 	}
 	s.healing = healing{l, &s.sizing}
 	s.deadlines = deadlines{l, &s.healing, &s.idling}

@@ -38,6 +38,7 @@ const (
 	ReasonStarting           ReasonKind = "Starting"       // KubeRay cannot create all its pods, or none starts
 	ReasonNodeLost           ReasonKind = "NodeLost"       // a node was gone or not ready for too long; it starts again
 	ReasonClusterLost        ReasonKind = "ClusterLost"    // its cluster is gone, or may run nothing any more; it starts again elsewhere
+	ReasonClusterSilent      ReasonKind = "ClusterSilent"  // its cluster does not report; it keeps its places
 	ReasonPlaceLost          ReasonKind = "PlaceLost"      // a reserved place is taken or barred and there is no other
 	ReasonPodLost            ReasonKind = "PodLost"        // a pod of the running gang is lost
 	ReasonNodeNotReady       ReasonKind = "NodeNotReady"   // it runs, and a node with pods of it is not ready
@@ -49,6 +50,9 @@ const (
 	ReasonMaxRunTime         ReasonKind = "MaxRunTime"     // it reached its maxRunTime
 	ReasonIdle               ReasonKind = "Idle"           // it was idle for its idleTime
 	ReasonRestored           ReasonKind = "Restored"       // the database was restored to a state older than what was done
+	// ReasonPermissionEnded: the permission of its cluster to run it has run out. It is stopped
+	// there, and starts again elsewhere.
+	ReasonPermissionEnded ReasonKind = "PermissionEnded"
 	// ReasonBesidePlan: it runs, some pods on other nodes than are reserved for them.
 	ReasonBesidePlan ReasonKind = "BesidePlan"
 	ReasonExitCode   ReasonKind = "ExitCode"  // a container ended with a code after which it is not tried again
@@ -70,7 +74,7 @@ const (
 func ReasonKinds() []ReasonKind {
 	return []ReasonKind{
 		ReasonFit, ReasonQuota, ReasonTopology, ReasonNeverFits, ReasonHeld, ReasonWaitingForEviction, ReasonProvisioning, ReasonAdmissionCheck, ReasonCheckRetry, ReasonCheckRejected, ReasonPreempted, ReasonShrunk, ReasonDrained, ReasonRequeued,
-		ReasonBehindHead, ReasonReserved, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonClusterLost, ReasonPlaceLost, ReasonPodLost,
+		ReasonBehindHead, ReasonReserved, ReasonUnknown, ReasonPending, ReasonNoNodes, ReasonStarting, ReasonNodeLost, ReasonClusterLost, ReasonClusterSilent, ReasonPermissionEnded, ReasonPlaceLost, ReasonPodLost,
 		ReasonNodeNotReady, ReasonHeadReplaced, ReasonGrowing, ReasonNotReady, ReasonNotCreated, ReasonBackoff, ReasonMaxRunTime, ReasonIdle, ReasonBesidePlan,
 		ReasonExitCode, ReasonCancelled, ReasonReleased, ReasonDeleted, ReasonRefused, ReasonJobEnded, ReasonInvalid, ReasonDuplicate,
 		ReasonFull, ReasonQueue, ReasonForbidden, ReasonRestored, ReasonNotStorable,

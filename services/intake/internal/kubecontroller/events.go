@@ -47,7 +47,8 @@ func warns(state string, reason *workload.Reason) bool {
 		return false
 	}
 	switch reason.Kind {
-	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost, workload.ReasonClusterLost:
+	case workload.ReasonNeverFits, workload.ReasonNodeNotReady, workload.ReasonHeadReplaced, workload.ReasonPodLost, workload.ReasonNodeLost, workload.ReasonClusterLost,
+		workload.ReasonClusterSilent, workload.ReasonPermissionEnded:
 		return true
 	}
 	return false

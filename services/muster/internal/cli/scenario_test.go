@@ -107,7 +107,7 @@ It would be admitted now with any one of these:
 }
 
 const (
-	kinds = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, AdmissionCheck, CheckRetry, CheckRejected, Preempted, Shrunk, Drained, Requeued, BehindHead, Reserved, Unknown, Pending, NoNodes, Starting, NodeLost, ClusterLost, PlaceLost, " +
+	kinds = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, AdmissionCheck, CheckRetry, CheckRejected, Preempted, Shrunk, Drained, Requeued, BehindHead, Reserved, Unknown, Pending, NoNodes, Starting, NodeLost, ClusterLost, ClusterSilent, PermissionEnded, PlaceLost, " +
 		"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 )
 
