@@ -101,7 +101,7 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	truth := truthOf(d.bus, d.config.Cluster)
 	reconciler.SetTruth(truth)
 	reconciler.SetPermission(d.permission)
-	permitted := &permitted{keeper: d.permission, reconciler: reconciler, reporter: reporter, epoch: epoch, granted: make(chan *event.PermissionGranted, 1), logger: d.logger}
+	permitted := &permitted{keeper: d.permission, reconciler: reconciler, reporter: reporter, epoch: epoch, granted: make(chan *event.PermissionGranted, 1), connection: d.bus, logger: d.logger}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return followCommands(ctx, commands, reconciler, permitted.granted, d.logger, d.ready) })
 	group.Go(func() error { return permitted.renew(ctx, commands.CaughtUp) })

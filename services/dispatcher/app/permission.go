@@ -85,6 +85,11 @@ func (d *dispatcher) connect(ctx context.Context) (*bus.Bus, error) {
 	}
 }
 
+// connection says when it was made again.
+type connection interface {
+	Reconnected() (<-chan struct{}, func())
+}
+
 // permitted is the permission during one term.
 type permitted struct {
 	keeper     *permission.Keeper
@@ -92,6 +97,7 @@ type permitted struct {
 	reporter   *reporter
 	epoch      int64
 	granted    chan *event.PermissionGranted
+	connection connection
 	logger     *zap.Logger
 
 	reportedGone bool      // queue-manager, that nothing is left of what was there
@@ -105,6 +111,8 @@ func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
 	defer tick.Stop()
 	due := time.NewTicker(time.Second)
 	defer due.Stop()
+	reconnected, done := p.connection.Reconnected()
+	defer done()
 	p.awaitCommands(ctx, caughtUp)
 	p.ask(ctx)
 	for {
@@ -115,6 +123,9 @@ func (p *permitted) renew(ctx context.Context, caughtUp <-chan struct{}) error {
 			if p.keeper.Granted(g) {
 				p.store(ctx)
 			}
+		case <-reconnected:
+			p.reportedGone = false // gangs may have failed over meanwhile
+			p.ask(ctx)
 		case <-tick.C:
 			p.ask(ctx)
 		case <-due.C:
@@ -143,7 +154,8 @@ func (p *permitted) awaitCommands(ctx context.Context, caughtUp <-chan struct{})
 	}
 }
 
-// ask asks for the permission where something needs it, or did, and once in each term.
+// ask asks for the permission where something needs it, or did, and once in each term and after
+// each new connection.
 func (p *permitted) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestsWithin)
 	defer cancel()
