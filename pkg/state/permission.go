@@ -31,9 +31,12 @@ type permission struct {
 	lasts   time.Duration // the longest of what was asked for
 	ends    time.Time     // of what was granted in this term, at the latest
 	granted time.Time     // when it was last granted something in this term
-	// ranOut is when the places of gangs were released; zero since the dispatcher has asked
-	// again.
+	// ranOut is when the places of gangs were released that may have left something there; zero
+	// since the dispatcher has asked again.
 	ranOut time.Time
+	// moved: such gangs were released since. empty: since the cluster is out of reach, all have
+	// left it that fail over.
+	moved, empty bool
 }
 
 // permissions are those of the term, by cluster. They are not stored: a term takes it that
@@ -108,16 +111,20 @@ func (s *State) failOver(now time.Time) {
 		if d := s.heardSince(Part{cluster, Dispatcher}); d.After(last) {
 			last = d
 		}
-		if by.IsZero() || now.Before(by) || now.Sub(last) < s.silentAfter || !p.ranOut.IsZero() {
-			continue
+		if by.IsZero() || now.Before(by) || now.Sub(last) < s.silentAfter {
+			p.empty = false
+		} else if !p.empty {
+			gone[cluster] = by
 		}
-		gone[cluster] = by
 	}
 	if len(gone) == 0 || !s.failOverFrom(gone, now) {
 		return
 	}
 	for cluster := range gone {
-		s.permissions[cluster].ranOut = now // all have left: until the dispatcher asks, none comes here
+		p := s.permissions[cluster]
+		if p.empty = true; p.moved {
+			p.ranOut, p.moved = now, false // until the dispatcher asks, none comes here
+		}
 	}
 }
 
@@ -134,11 +141,18 @@ func (s *State) failOverFrom(gone map[string]time.Time, now time.Time) (all bool
 			return false
 		}
 		left--
+		s.permissions[e.Cluster].moved = s.permissions[e.Cluster].moved || s.mayHaveStarted(e)
 		s.releaseLost(e, &workload.Reason{Kind: workload.ReasonClusterLost, Message: fmt.Sprintf(
 			"cluster %q is out of reach since %s, and its permission to run the gang ended by %s; what attempt %d had there was stopped",
 			e.Cluster, s.heardSince(Part{e.Cluster, Dispatcher}).UTC().Format(time.RFC3339), by.UTC().Format(time.RFC3339), e.Attempt)}, now)
 	}
 	return true
+}
+
+// mayHaveStarted reports whether something may have been created of a gang that fails over: it was
+// reported, or its cluster had a permission after the admission.
+func (s *State) mayHaveStarted(e *entry) bool {
+	return !e.Times.Dispatched.IsZero() || s.permittedUntil(e.Cluster).After(e.Times.Admitted)
 }
 
 // stoppedReason is why a gang is evicted that its dispatcher has stopped.

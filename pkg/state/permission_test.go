@@ -105,6 +105,51 @@ func TestAReinstalledClusterGetsGangsAgain(t *testing.T) {
 	}
 }
 
+// A cluster from which no gang has failed over gets gangs as soon as its watcher is back: its
+// dispatcher has nothing to stop, and may not ask for a permission for days.
+func TestAClusterThatWasIdleIsNotBarred(t *testing.T) {
+	t.Parallel()
+	const by = lasts + lasts/driftOf + stopMargin
+	idle := func(t *testing.T, rule string) *stage { // the gang needs three nodes
+		s := newStage(t, workload.Rules{OnLostCluster: rule}, 1)
+		s.SetSilentAfter(silentFor)
+		s.begun = s.now
+		s.ask(1, 1)
+		return s
+	}
+	for name, begin := range map[string]func(*testing.T) *stage{
+		"no gang was there":  func(t *testing.T) *stage { return idle(t, workload.StayInLostCluster) },
+		"a gang there stays": func(t *testing.T) *stage { return newCommanded(t, workload.StayInLostCluster) },
+		"a gang was commanded, and never permitted": func(t *testing.T) *stage {
+			s := idle(t, workload.FailOver)
+			for range 2 * by / silentFor { // its dispatcher has nothing to report
+				s.step(silentFor / 2)
+				s.node("n0", nil)
+			}
+			s.node("n1", nil)
+			s.node("n2", nil)
+			s.step(0)
+			s.is(workload.Admitted, "")
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := begin(t)
+			s.step(by)
+			s.step(by)
+			for i := range 5 {
+				s.node(fmt.Sprintf("n%d", i), nil)
+			}
+			s.submitOther()
+			s.step(time.Second)
+			if other := s.live.Get("other"); other.Phase != workload.Admitted {
+				t.Errorf("the other gang is %s because of %+v", other.Phase, other.Reason)
+			}
+		})
+	}
+}
+
 // A dispatcher that asks again and again is answered once a second.
 func TestGrantsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -25,15 +25,17 @@ func (p *process) act(holds bool) {
 	if !holds {
 		return
 	}
-	if !c.cut() {
+	if c.cut() {
+		c.first = true // it has to connect again
+	} else {
 		maps.Copy(c.read, c.commands)
 		if g := c.granted; g != nil {
 			c.granted = nil
 			p.keeper.Granted(g)
 		}
 		if c.w.at >= p.askAt {
-			if asked, err := p.keeper.Ask(ctx, c.name, c.epoch, len(c.read) > 0, false); err == nil && asked != nil {
-				p.askAt = c.w.at + p.keeper.Every()
+			if asked, err := p.keeper.Ask(ctx, c.name, c.epoch, c.needs(), c.first); err == nil && asked != nil {
+				p.askAt, c.first = c.w.at+p.keeper.Every(), false
 				c.w.state.PermissionAsked(asked, c.w.now())
 			}
 		}
@@ -48,6 +50,16 @@ func (p *process) act(holds bool) {
 	for _, id := range slices.Sorted(maps.Keys(c.read)) {
 		p.reconcile(ctx, c.read[id])
 	}
+}
+
+// needs reports whether a command demands the permission.
+func (c *cluster) needs() bool {
+	for _, command := range c.read {
+		if command.State == event.Present && command.Permitted {
+			return true
+		}
+	}
+	return false
 }
 
 // reconcile plays the reconciler.

@@ -75,6 +75,7 @@ type cluster struct {
 	commands  map[workload.ID]*event.GangCommand // as queue-manager has sent them
 	read      map[workload.ID]*event.GangCommand // as the holder has read them
 	granted   *event.PermissionGranted
+	first     bool // the holder has to say that nothing is left, also where nothing needs the permission
 	processes []*process
 	holder    int
 	epoch     int64
@@ -155,7 +156,7 @@ func (c *cluster) start() *process {
 
 // take makes a process the holder of the Lease.
 func (c *cluster) take(i int) {
-	c.holder, c.epoch = i, c.epoch+1
+	c.holder, c.epoch, c.first = i, c.epoch+1, true
 	c.read = map[workload.ID]*event.GangCommand{} // read again
 	c.processes[i].askAt = c.w.at
 }
