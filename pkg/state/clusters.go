@@ -14,6 +14,9 @@ type ClusterLoad struct {
 	Nodes, Live int                  // nodes that are there, and workloads that hold places
 	Cordon      *quota.ClusterCordon // nil while no operator cordons it
 	Silent      time.Time            // since when its watcher is silent; zero while it reports
+	// Returning: its watcher reports again, and its dispatcher has not confirmed that nothing is
+	// left there of the gangs that have failed over.
+	Returning bool
 }
 
 // ClusterLoads lists the clusters that have nodes or workloads, or are described or cordoned,
@@ -22,7 +25,10 @@ func (s *State) ClusterLoads() []ClusterLoad {
 	loads := map[string]*ClusterLoad{}
 	of := func(name string) *ClusterLoad {
 		if loads[name] == nil {
-			loads[name] = &ClusterLoad{Name: name, Cordon: s.admission.Quota().Cordon(name), Silent: s.admission.Silent(name)}
+			loads[name] = &ClusterLoad{Name: name, Cordon: s.admission.Quota().Cordon(name), Returning: s.admission.Uncleared(name)}
+			if !loads[name].Returning {
+				loads[name].Silent = s.admission.Silent(name)
+			}
 		}
 		return loads[name]
 	}

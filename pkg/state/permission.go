@@ -2,6 +2,8 @@ package state
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
@@ -120,10 +122,11 @@ func (s *State) failOver(now time.Time) {
 	if len(gone) == 0 || !s.failOverFrom(gone, now) {
 		return
 	}
-	for cluster := range gone {
+	for _, cluster := range slices.Sorted(maps.Keys(gone)) {
 		p := s.permissions[cluster]
 		if p.empty = true; p.moved {
 			p.ranOut, p.moved = now, false // until the dispatcher asks, none comes here
+			s.emit(now, event.PermissionSubject(cluster), removalKept, &event.PermissionGranted{Cluster: cluster, Session: p.session})
 		}
 	}
 }

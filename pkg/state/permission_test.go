@@ -51,7 +51,7 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 		t.Fatalf("the gang is %s in attempt %d, holding %t", e.Phase, e.Attempt, e.Holding)
 	}
 	changes := s.Flush()
-	reason, removed := "", false
+	reason, removed, withdrawn := "", false, false
 	for _, h := range changes.History {
 		if h.Reason != nil && h.Reason.Kind == workload.ReasonClusterLost {
 			reason = h.Reason.Message
@@ -60,12 +60,22 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	for _, m := range changes.Messages {
 		c, is := m.Payload.(*event.GangCommand)
 		removed = removed || is && c.State == event.Absent && c.Attempt == 1 && m.Subject == event.DispatchSubject("c", gangID)
+		g, is := m.Payload.(*event.PermissionGranted)
+		withdrawn = withdrawn || is && g.For == 0 && m.Subject == event.PermissionSubject("c")
 	}
-	if !strings.Contains(reason, "permission") || !removed {
-		t.Errorf("the reason is %q, and the removal of attempt 1 was commanded: %t", reason, removed)
+	if !strings.Contains(reason, "permission") || !removed || !withdrawn {
+		t.Errorf("the reason is %q; the removal of attempt 1 was commanded: %t; that the gangs have failed over was published: %t", reason, removed, withdrawn)
 	}
+	returns := func(want bool) {
+		t.Helper()
+		if c := s.ClusterLoads()[0]; c.Returning != want {
+			t.Errorf("the cluster returns: %t, want %t", c.Returning, want)
+		}
+	}
+	returns(false)
 	s.node("n0", nil) // the watcher is back, and the dispatcher is not
 	s.step(time.Second)
+	returns(true)
 	s.is(workload.Queued, "")
 	if why := s.gang().Reason.Message; !strings.Contains(why, `cluster "c" is back, and has not yet said that nothing is left there`) {
 		t.Errorf("the gang waits: %s", why)
@@ -73,6 +83,7 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	s.ask(1, 2)
 	s.step(time.Second)
 	s.is(workload.Admitted, "")
+	returns(false)
 }
 
 // A cluster whose gangs have failed over gets gangs again when a later dispatcher reports, which may be

@@ -46,6 +46,10 @@ func (s *State) Clusters() []string { return slices.Clone(s.clusters) }
 // Silent returns since when a cluster does not report; zero for one that does.
 func (s *State) Silent(cluster string) time.Time { return s.silent[cluster] }
 
+// Uncleared reports whether a cluster reports again, but has not yet said that nothing is left
+// there.
+func (s *State) Uncleared(cluster string) bool { return s.uncleared[cluster] }
+
 // barred returns why a cluster takes no pods of the workload; empty when it may.
 func (s *State) barred(w *Waiting, cluster string) string {
 	selector, selects := s.selects(w, cluster)

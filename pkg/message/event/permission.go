@@ -30,7 +30,8 @@ func (e *PermissionAsked) CloudEventSubject() string { return e.Cluster }
 // leader grants one. Last value per cluster.
 type PermissionGranted struct {
 	Cluster string `json:"cluster"`
-	// Session and Number are the question's, and so is For.
+	// Session and Number are the question's, and so is For. Without Number and For it answers
+	// none: gangs of the cluster have failed over, and it gets no gang until it asks again.
 	Session int64             `json:"session"`
 	Number  int64             `json:"number"`
 	For     workload.Duration `json:"for"`

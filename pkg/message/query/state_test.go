@@ -20,6 +20,8 @@ func TestTheStateOfACluster(t *testing.T) {
 		"it never did":                      {query.ClusterStatus{Nodes: 1}, query.ClusterSilent},
 		"NATS does not answer":              {query.ClusterStatus{Nodes: 1, Silent: "no answer within 2s"}, query.ClusterUnknown},
 		"only of its dispatcher is unknown": {query.ClusterStatus{Nodes: 1, Silent: "no answer within 2s", WatcherHeard: now}, query.ClusterReady},
+		"its gangs have failed over":        {query.ClusterStatus{Nodes: 1, WatcherHeard: now, FailedOver: now.Add(-silence)}, query.ClusterReturning},
+		"they have, and it is not back":     {query.ClusterStatus{Nodes: 1, WatcherHeard: now.Add(-silence), FailedOver: now}, query.ClusterSilent},
 		"it has no nodes":                   {query.ClusterStatus{Silent: "no answer within 2s"}, query.ClusterEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {

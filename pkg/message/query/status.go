@@ -118,6 +118,9 @@ type ClusterStatus struct {
 	// knows of live workloads, every few seconds.
 	WatcherHeard    time.Time `json:"watcherHeard,omitzero"`
 	DispatcherHeard time.Time `json:"dispatcherHeard,omitzero"`
+	// FailedOver is when the gangs had left the cluster whose permission had run out; zero once
+	// its dispatcher has asked for the permission again.
+	FailedOver time.Time `json:"failedOver,omitzero"`
 	// Silent says why these times are not known.
 	Silent string `json:"silent,omitempty"`
 }
@@ -132,7 +135,10 @@ const (
 	ClusterEmpty    = "no nodes" // it has reported none
 	ClusterSilent   = "silent"   // its capacity-watcher has not reported for long
 	ClusterUnknown  = "unknown"  // when it reported last is not known
-	ClusterReady    = "ready"
+	// ClusterReturning: it reports again, and its dispatcher has not confirmed that nothing is
+	// left there of the gangs that have failed over.
+	ClusterReturning = "returning"
+	ClusterReady     = "ready"
 )
 
 // StateAt returns the state of the cluster, when a watcher is silent that has not reported
@@ -155,6 +161,8 @@ func (c ClusterStatus) StateAt(now time.Time, silence time.Duration) string {
 		return ClusterUnknown
 	case now.Sub(c.WatcherHeard) >= silence:
 		return ClusterSilent
+	case !c.FailedOver.IsZero():
+		return ClusterReturning
 	}
 	return ClusterReady
 }

@@ -26,6 +26,9 @@ func DescribeCluster(w io.Writer, d Cluster, asked time.Time) error {
 		{"Holding places", strconv.Itoa(d.Live)}, // with those that have ended and whose pods remain
 		{"Watcher heard", heard(d.WatcherHeard, asked)}, {"Dispatcher heard", heard(d.DispatcherHeard, asked)},
 	}
+	if !d.FailedOver.IsZero() {
+		fields = append(fields, field{"Failed over", heard(d.FailedOver, asked)})
+	}
 	if d.Silent != "" {
 		fields = append(fields, field{"Not known", d.Silent})
 	}

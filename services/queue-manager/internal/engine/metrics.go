@@ -126,7 +126,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		budgets: in.gauges("muster_budget_used_ratio", []string{"budget", "queue"},
 			"Part of the budget of a queue that is used in the present period; on the leader."),
 		clusterState: in.gauges("muster_cluster_state", []string{"cluster", "state"},
-			"1 for the state of the cluster: ready, silent, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader."),
+			"1 for the state of the cluster: ready, silent, returning, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader."),
 		clusterLive: in.gauges("muster_cluster_workloads", []string{"cluster"},
 			"Workloads that hold places in the cluster; on the leader."),
 	}

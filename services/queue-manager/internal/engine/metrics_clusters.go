@@ -47,5 +47,8 @@ func stateOf(c state.ClusterLoad) string {
 	if !c.Silent.IsZero() {
 		status.WatcherHeard = now.Add(-time.Second)
 	}
+	if c.Returning {
+		status.FailedOver = now
+	}
 	return status.StateAt(now, time.Second)
 }

@@ -25,6 +25,7 @@ func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
 		loads []state.ClusterLoad
 		want  []string
 	}{
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Returning: true}}, []string{`cluster="east",state="returning"`}},
 		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1}, {Name: "west"}}, []string{`cluster="east",state="ready"`, `cluster="west",state="no nodes"`}},
 		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Silent: since}, {Name: "west", Nodes: 1}}, []string{`cluster="east",state="silent"`, `cluster="west",state="ready"`}},
 		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Cordon: drain}, {Name: "west", Nodes: 1, Cordon: &quota.ClusterCordon{}}}, []string{`cluster="east",state="draining"`, `cluster="west",state="cordoned"`}},
@@ -34,7 +35,7 @@ func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
 		m.showClusters(step.loads, zap.NewNop())
 		want := ""
 		if len(step.want) > 0 {
-			want = "# HELP muster_cluster_state 1 for the state of the cluster: ready, silent, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader.\n# TYPE muster_cluster_state gauge\n"
+			want = "# HELP muster_cluster_state 1 for the state of the cluster: ready, silent, returning, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader.\n# TYPE muster_cluster_state gauge\n"
 		}
 		for _, labels := range step.want {
 			want += "muster_cluster_state{" + labels + "} 1\n"

@@ -141,6 +141,9 @@ func clusterAttention(c query.ClusterStatus, now time.Time, add func(format stri
 		add("the capacity-watcher of cluster %s has been silent for %s: what happens to its %s is not seen; check that it runs and reaches NATS and its API server",
 			c.Name, silent.Truncate(time.Second), counted(c.Nodes, "node"))
 	}
+	if !c.FailedOver.IsZero() && now.Sub(c.WatcherHeard) < silentAfter && now.Sub(c.DispatcherHeard) >= silentAfter {
+		add("cluster %s is back after its gangs failed over, and gets none until its dispatcher confirms that nothing is left there; check that it runs and reaches NATS and its API server", c.Name)
+	}
 	since := c.LiveSince
 	if c.DispatcherHeard.After(since) {
 		since = c.DispatcherHeard

@@ -36,8 +36,14 @@ func TestAttentionNamesWhatIsSilent(t *testing.T) {
 		"the first since a day":     {func(c *query.ClusterStatus) { c.Live, c.LiveSince, c.DispatcherHeard = 1, ago(3), ago(86400) }, 0, nil},
 		"the dispatcher never came": {func(c *query.ClusterStatus) { c.Live, c.LiveSince, c.DispatcherHeard = 1, ago(50), time.Time{} }, 0, []string{"the dispatcher of cluster c has been silent for 50s: 1 workload waits for it; check that it runs and reaches NATS and its API server"}},
 		"it is not known":           {func(c *query.ClusterStatus) { c.DispatcherHeard, c.Silent = time.Time{}, "no answer" }, 0, []string{"when the watcher and dispatcher of cluster c reported last is not known: no answer"}},
-		"no node":                   {func(c *query.ClusterStatus) { c.Nodes, c.ReadyNodes, c.WatcherHeard = 0, 0, ago(86400) }, 0, nil},
-		"intake is away":            {func(*query.ClusterStatus) {}, 31, []string{"intake has not taken 2 submissions for 31s: check that it runs and reaches NATS; its log names those that it tries again"}},
+		"it has not confirmed": {func(c *query.ClusterStatus) {
+			c.Live, c.LiveSince, c.DispatcherHeard, c.FailedOver = 0, time.Time{}, ago(400), ago(200)
+		}, 0, []string{"cluster c is back after its gangs failed over, and gets none until its dispatcher confirms that nothing is left there; check that it runs and reaches NATS and its API server"}},
+		"it is not back": {func(c *query.ClusterStatus) {
+			c.Live, c.LiveSince, c.DispatcherHeard, c.WatcherHeard, c.FailedOver = 0, time.Time{}, ago(400), ago(300), ago(200)
+		}, 0, []string{"the capacity-watcher of cluster c has been silent for 5m0s: what happens to its 3 nodes is not seen; check that it runs and reaches NATS and its API server"}},
+		"no node":        {func(c *query.ClusterStatus) { c.Nodes, c.ReadyNodes, c.WatcherHeard = 0, 0, ago(86400) }, 0, nil},
+		"intake is away": {func(*query.ClusterStatus) {}, 31, []string{"intake has not taken 2 submissions for 31s: check that it runs and reaches NATS; its log names those that it tries again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,8 +124,42 @@ type lastOf struct {
 
 func (l lastOf) Condition(context.Context) bus.Condition { return bus.Condition{} }
 
+func (l lastOf) LastValues(context.Context, string, ...string) ([]bus.Delivery, error) {
+	return []bus.Delivery{*l.last}, l.err
+}
+
 func (l lastOf) LastMessage(context.Context, string, string) (*bus.Delivery, error) {
 	return l.last, l.err
+}
+
+// A cluster has failed over gangs until the last message on its permission grants something.
+func TestFailedOver(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	for name, test := range map[string]struct {
+		payload event.Payload
+		err     error
+		want    time.Time
+	}{
+		"its gangs have failed over": {payload: &event.PermissionGranted{Cluster: "c"}, want: now},
+		"it has a permission":        {payload: &event.PermissionGranted{Cluster: "c", For: workload.Duration(time.Minute)}},
+		"of another cluster":         {payload: &event.PermissionGranted{Cluster: "d"}},
+		"a command":                  {payload: &event.GangCommand{Cluster: "c"}},
+		"NATS does not answer":       {payload: &event.PermissionGranted{Cluster: "c"}, err: errors.New("away")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			encoded, err := event.Marshal("1", "test", now, "", test.payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clusters := []query.ClusterStatus{{Name: "b"}, {Name: "c"}}
+			noteFailedOver(t.Context(), lastOf{&bus.Delivery{Data: encoded, Stored: now}, test.err}, clusters)
+			if got := clusters[1].FailedOver; !got.Equal(test.want) || !clusters[0].FailedOver.IsZero() {
+				t.Errorf("its gangs have failed over since %s, want %s; of the other cluster %s", got, test.want, clusters[0].FailedOver)
+			}
+		})
+	}
 }
 
 // Only what the part itself publishes counts as hearing it.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Database interface {
 
 // NATS is what package bus knows.
 type NATS interface {
+	LastValues(ctx context.Context, stream string, filters ...string) ([]bus.Delivery, error)
 	Condition(ctx context.Context) bus.Condition
 	LastMessage(ctx context.Context, stream, subject string) (*bus.Delivery, error)
 }
@@ -105,7 +107,31 @@ func hear(ctx context.Context, nats NATS, answer *query.StatusAnswer) {
 			return nil
 		})
 	}
+	group.Go(func() error {
+		noteFailedOver(bounded, nats, answer.Clusters)
+		return nil
+	})
 	_ = group.Wait() // no part returns an error
+}
+
+// noteFailedOver notes the clusters whose gangs have failed over and whose dispatchers have not
+// asked for the permission since: the last message on it grants nothing. Where NATS does not
+// answer, other parts of the answer name it.
+func noteFailedOver(ctx context.Context, nats NATS, clusters []query.ClusterStatus) {
+	values, err := nats.LastValues(ctx, bus.DispatchStream, event.PermissionSubject("*"))
+	if err != nil {
+		return
+	}
+	for _, d := range values {
+		_, payload, err := d.Event()
+		g, is := payload.(*event.PermissionGranted)
+		if err != nil || !is || g.For != 0 {
+			continue
+		}
+		if i := slices.IndexFunc(clusters, func(c query.ClusterStatus) bool { return c.Name == g.Cluster }); i >= 0 {
+			clusters[i].FailedOver = d.Stored
+		}
+	}
 }
 
 // lastReport is when the last message of a filter was stored; zero when there is none. It
