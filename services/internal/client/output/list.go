@@ -24,7 +24,7 @@ func Workloads(records []workload.Record, format Format, now time.Time) Table {
 func NamespacedWorkloads(records []workload.Record, format Format, now time.Time) Table {
 	t := Table{Header: []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "PODS", "AGE", "REASON"}, Long: []string{"REASON"}}
 	if format == Wide {
-		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "STARTS", "PRIORITY", "ATTEMPT", "CLUSTER", "PODS", "REQUESTS", "AGE", "RAN", "ID", "REASON"}
+		t.Header = []string{"NAMESPACE", "NAME", "KIND", "QUEUE", "PHASE", "POSITION", "STARTS", "PRIORITY", "ATTEMPT", "HOME", "CLUSTER", "PODS", "REQUESTS", "AGE", "RAN", "ID", "REASON"}
 		t.Long = nil
 	}
 	for i := range records {
@@ -33,7 +33,7 @@ func NamespacedWorkloads(records []workload.Record, format Format, now time.Time
 		if format == Wide {
 			row = []string{
 				r.Namespace, r.Name, r.Kind, r.Queue, Phase(r), orDash(int(r.Position)), starts(r, now), strconv.Itoa(int(r.Priority)),
-				strconv.Itoa(r.Attempt), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
+				strconv.Itoa(r.Attempt), dash(r.Home()), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
 				age(r.Times.Submitted, now), dash(ran(r, now)), string(r.ID), Reason(r.Reason),
 			}
 		}

@@ -1,6 +1,7 @@
 package output_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -66,6 +67,18 @@ func TestTablesFitTerminals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWideShowsTheHome of a workload that was made with kubectl, which runs there or waits.
+func TestWideShowsTheHome(t *testing.T) {
+	t.Parallel()
+	made := records()[1]
+	made.Submitter = workload.ByKubernetes + "/west/team"
+	table := output.Workloads([]workload.Record{made}, output.Wide, now())
+	at := slices.Index(table.Header, "HOME")
+	if at < 0 || table.Rows[0][at] != "west" || table.Rows[0][at+1] != "-" {
+		t.Errorf("the columns are %q with the row %q, want HOME west and CLUSTER -", table.Header, table.Rows)
 	}
 }
 
