@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/dispatcher/simhooks"
 )
 
@@ -56,8 +58,12 @@ type world struct {
 	random   *rand.Rand
 	at       time.Duration // true time
 	state    *state.State
+	ledger   *decisionlog.Replica
+	epoch    int64
+	leadAt   time.Duration // when the next leader begins; the last one is gone until then
 	clusters []*cluster
 	seq      uint64
+	terms    int
 	moves    int // of gangs, by queue-manager
 	broken   string
 }
@@ -74,11 +80,18 @@ type cluster struct {
 	late      []late
 	commands  map[workload.ID]*event.GangCommand // as queue-manager has sent them
 	read      map[workload.ID]*event.GangCommand // as the holder has read them
+	published map[string]report                  // the last value of each subject, as NATS has it
 	granted   *event.PermissionGranted
 	first     bool // the holder has to say that nothing is left, also where nothing needs the permission
 	processes []*process
 	holder    int
 	epoch     int64
+}
+
+// report is what a part has published, and when NATS stored it.
+type report struct {
+	payload event.Payload
+	stored  time.Time
 }
 
 // pod stands for an object with its pods.
@@ -125,15 +138,13 @@ func (w *world) passed() time.Duration {
 }
 
 func newWorld(seed uint64, planted bug) *world {
-	w := &world{bug: planted, random: rand.New(rand.NewPCG(seed, 21))}
-	w.state = state.New(1, state.Stored{MaxEvent: 1 << 20, NoCertificates: true, Queues: []state.Queue{{
+	w := &world{bug: planted, random: rand.New(rand.NewPCG(seed, 21)), ledger: decisionlog.NewReplica(0)}
+	w.lead(state.Stored{MaxEvent: 1 << 20, Queues: []state.Queue{{
 		Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO,
 		Rules: workload.Rules{Life: workload.Life{ReadyDeadline: workload.Duration(24 * time.Hour)}, OnLostCluster: workload.FailOver},
 	}}})
-	w.state.SetSilentAfter(silence)
-	w.state.BeginDecisions(w.now())
 	for _, name := range []string{"a", "b", "c"} {
-		c := &cluster{w: w, name: name, commands: map[workload.ID]*event.GangCommand{}, read: map[workload.ID]*event.GangCommand{}}
+		c := &cluster{w: w, name: name, commands: map[workload.ID]*event.GangCommand{}, read: map[workload.ID]*event.GangCommand{}, published: map[string]report{}}
 		for range 2 {
 			c.processes = append(c.processes, c.start())
 		}
@@ -141,6 +152,44 @@ func newWorld(seed uint64, planted bug) *world {
 		w.clusters = append(w.clusters, c)
 	}
 	return w
+}
+
+// lead begins a term on the ledger, which reads again what NATS has.
+func (w *world) lead(settings state.Stored) {
+	w.epoch++
+	settings.NoCertificates = true
+	w.state = w.ledger.State(decisionlog.Term{Epoch: w.epoch, Stored: settings, SilentAfter: silence})
+	for _, c := range w.clusters {
+		for _, subject := range slices.Sorted(maps.Keys(c.published)) {
+			r := c.published[subject]
+			w.read(r.payload, r.stored)
+		}
+	}
+	w.state.BeginDecisions(w.now())
+}
+
+// led reports whether there is a leader.
+func (w *world) led() bool { return w.at >= w.leadAt }
+
+// publish gives a report to NATS, and to the leader.
+func (c *cluster) publish(subject string, payload event.Payload) {
+	c.published[subject] = report{payload, c.w.now()}
+	if c.w.led() {
+		c.w.read(payload, time.Time{})
+	}
+}
+
+// read has the leader take a report in. It was stored before, or comes now.
+func (w *world) read(payload event.Payload, stored time.Time) {
+	w.state.HeardBefore(payload, stored, w.now())
+	switch p := payload.(type) {
+	case *event.NodeObserved:
+		w.state.Node(p, w.now())
+	case *event.PermissionAsked:
+		w.state.PermissionAsked(p, w.now())
+	case *event.GangStatus:
+		w.state.Status(p, stored, w.now())
+	}
 }
 
 // now is the time of queue-manager, whose clock is the true one: those of others differ.
@@ -237,6 +286,10 @@ func (c *cluster) live() {
 // step lets a second pass.
 func (w *world) step() {
 	w.at += time.Second
+	if w.leadAt > 0 && w.at == w.leadAt {
+		w.lead(w.state.Settings())
+		w.terms++
+	}
 	w.strike()
 	for _, c := range w.clusters {
 		c.live()
@@ -252,15 +305,20 @@ func (w *world) step() {
 			}
 		}
 	}
-	w.state.Tick(w.now(), time.Minute)
-	w.state.Decide(w.now())
-	w.send()
+	if w.led() {
+		w.state.Tick(w.now(), time.Minute)
+		w.state.Decide(w.now())
+		w.send()
+	}
 	w.check()
 }
 
-// strike cuts clusters off, pauses processes and restarts them; one process of each cluster
-// runs, which is what a failover rests on.
+// strike takes the leader away for a while, cuts clusters off, pauses processes and restarts them;
+// one process of each cluster runs, which is what a failover rests on.
 func (w *world) strike() {
+	if w.led() && w.random.IntN(300) == 0 && w.at < runs-10*time.Minute {
+		w.leadAt = w.at + time.Second + time.Duration(w.random.Int64N(90))*time.Second
+	}
 	for _, c := range w.clusters {
 		r := w.random
 		if !c.cut() && r.IntN(400) == 0 && w.at < runs-10*time.Minute {
@@ -287,15 +345,18 @@ func (w *world) strike() {
 func (c *cluster) report() {
 	for i := range 2 {
 		c.w.seq++
-		c.w.state.Node(&event.NodeObserved{Version: event.Version{Session: 1, Seq: c.w.seq}, Node: capacity.Node{
-			Cluster: c.name, Name: fmt.Sprintf("n%d", i), Ready: true, Allocatable: resource.List{"cpu": 4, "pods": 10},
-		}}, c.w.now())
+		name := fmt.Sprintf("n%d", i)
+		c.publish(event.NodeSubject(c.name, name), &event.NodeObserved{Version: event.Version{Session: 1, Seq: c.w.seq}, Node: capacity.Node{
+			Cluster: c.name, Name: name, Ready: true, Allocatable: resource.List{"cpu": 4, "pods": 10},
+		}})
 	}
 }
 
 // send gives the messages of queue-manager to the streams.
 func (w *world) send() {
-	for _, m := range w.state.Flush().Messages {
+	changes := w.state.Flush()
+	w.ledger.Commit(changes)
+	for _, m := range changes.Messages {
 		for _, c := range w.clusters {
 			switch p := m.Payload.(type) {
 			case *event.GangCommand:
