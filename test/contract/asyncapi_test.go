@@ -35,6 +35,7 @@ func questions() []question {
 		{query.ExplainSubject, "why a workload waits, and what would admit it", &query.ExplainRequest{}, &query.ExplainAnswer{}},
 		{query.DemandSubject, "what waiting gangs lack that more nodes would give them", &nothing, &query.DemandAnswer{}},
 		{query.AppliedSubject, "list the objects that configure queues and were applied", &nothing, &query.AppliedAnswer{}},
+		{query.TruthSubject("{cluster}"), "what a cluster has to know of a workload, from its dispatcher", &query.TruthRequest{}, &query.TruthAnswer{}},
 		{query.StraysSubject, "the rules for stray pods, by namespace", &nothing, &query.StraysAnswer{}},
 		{query.ConfigureSubject, "apply and delete objects that configure queues: all of it or nothing", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
 		{query.HoldSubject, "hold a queue, or resume it, from an intake for an operator", &query.HoldRequest{}, &query.ConfigureAnswer{}},

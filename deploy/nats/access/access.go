@@ -142,7 +142,7 @@ func queueManager() User {
 			// It reads back what a restored database has lost.
 			follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.EventsStream, event.EventsFilter()), follows(bus.KeptStream, event.KeptFilter()),
 		),
-		Subscribe: slices.Concat(query.Subjects(), []string{query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HoldSubject, bus.GuardSubject + ">"}),
+		Subscribe: slices.Concat(query.Subjects(), []string{query.TruthSubject("*"), query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HoldSubject, bus.GuardSubject + ">"}),
 	}
 }
 
@@ -166,7 +166,7 @@ func capacityWatcher(cluster string) User {
 
 func dispatcher(cluster string) User {
 	return User{Name: Dispatcher(cluster), Limits: clusterLimits, Publish: slices.Concat(
-		[]string{event.ClusterStatusFilter(cluster), query.WorkloadsSubject, query.StraysSubject, lastOf(bus.StatusStream, event.ClusterStatusFilter(cluster))},
+		[]string{event.ClusterStatusFilter(cluster), query.TruthSubject(cluster), query.StraysSubject, lastOf(bus.StatusStream, event.ClusterStatusFilter(cluster))},
 		follows(bus.DispatchStream, event.DispatchFilter(cluster)), follows(bus.StatusStream, event.ClusterStatusFilter(cluster)),
 		makesStreams(),
 	), Subscribe: []string{event.AskSubject(cluster)}}

@@ -54,7 +54,8 @@ func TestTheServicesOfAClusterHaveTheRightsThatTheyUse(t *testing.T) {
 			"Bus.Follow":                   connection, // of the filter
 			"event.DispatchFilter":         publishes(follows(bus.DispatchStream, event.DispatchFilter(here))...),
 			"query.Strays":                 publishes(query.StraysSubject),
-			"query.Workloads":              publishes(query.WorkloadsSubject),
+			"query.Truth":                  publishes(query.TruthSubject(here)),
+			"query.Workloads":              connection, // an accounts.conf of an earlier version has the right to it
 		}},
 	} {
 		t.Run(service, func(t *testing.T) {

@@ -37,7 +37,7 @@ func TestServicesWorkFromTheirAccounts(t *testing.T) {
 	}
 	manager := as(access.QueueManager)
 	must(manager.GuardJetStream(ctx))
-	must(query.Handle(ctx, manager.Conn(), query.WorkloadsSubject, func(context.Context, query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+	must(query.HandleTruth(ctx, manager.Conn(), func(context.Context, query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
 		return query.WorkloadsAnswer{}, nil
 	}))
 	intake, dispatcher, watcher, operator := as(access.Intake), as(access.Dispatcher("here")), as(access.CapacityWatcher("here")), as(access.Operator)
@@ -94,7 +94,7 @@ func TestServicesWorkFromTheirAccounts(t *testing.T) {
 	history, err := operator.Replay(ctx, bus.EventsStream, event.EventsSubject("*", "*"))
 	must(err)
 	next(ctx, t, history.C)
-	if _, err := query.NewClient(dispatcher.Conn()).Workloads(ctx, query.WorkloadsRequest{}); err != nil {
+	if _, err := query.NewClient(dispatcher.Conn()).Truth(ctx, "here", id); err != nil {
 		t.Errorf("the dispatcher's question: %v", err)
 	}
 	soon, end := context.WithTimeout(ctx, time.Second)

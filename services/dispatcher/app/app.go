@@ -15,7 +15,6 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/service/tracing"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 	"muster.dev/muster/services/dispatcher/internal/permission"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
@@ -184,26 +183,6 @@ func strays(ctx context.Context, b *bus.Bus, reconciler *reconcile.Reconciler, c
 		case <-tick.C:
 		}
 	}
-}
-
-// truthOf asks queue-manager for workloads, live and finished, as they concern a cluster.
-func truthOf(b *bus.Bus, cluster string) reconcile.Truth {
-	queries := query.NewClient(b.Conn())
-	return func(ctx context.Context, id workload.ID) (*workload.Record, error) {
-		answer, err := queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
-		if err != nil || len(answer.Workloads) == 0 {
-			return nil, err
-		}
-		record := heldIn(cluster, answer.Workloads[0])
-		return &record, nil
-	}
-}
-
-// heldIn returns a record that holds places only if it does so in the cluster: what is in
-// this cluster of a workload that has its places in another one belongs to no live attempt.
-func heldIn(cluster string, record workload.Record) workload.Record {
-	record.Holding = record.Holding && record.Cluster == cluster
-	return record
 }
 
 func sweep(ctx context.Context, truth reconcile.Truth, reconciler *reconcile.Reconciler, every time.Duration) error {

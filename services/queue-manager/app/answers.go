@@ -25,6 +25,9 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
+	if err := query.HandleTruth(ctx, nc, ledger.Workloads); err != nil {
+		return err
+	}
 	if err := query.Handle(ctx, nc, query.HistorySubject, func(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
 		answer, err := ledger.History(ctx, r)
 		if err != nil {
