@@ -64,6 +64,7 @@ func messages() []message {
 		{&event.CheckAnswer{}, event.CheckedSubject("{check}"), "the controller of an AdmissionCheck", "queue-manager", "an answer about a workload"},
 		{&event.DemandChanged{}, event.DemandSubject, "queue-manager", "who adds nodes", "what waiting gangs lack that more nodes would give them"},
 		{&event.BudgetUsedUp{}, event.EventsSubject(queue, ""), "queue-manager", client, "a budget of a queue is used up"},
+		{&event.ClusterChanged{}, event.ClusterEventsSubject(cluster), "queue-manager", "operators", "the state of a cluster has changed"},
 		{&event.ReportWanted{}, event.AskSubject(cluster), "queue-manager", "capacity-watcher, dispatcher", "publish the known state once more"},
 	}
 }

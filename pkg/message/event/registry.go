@@ -14,7 +14,7 @@ func prototypes() []Payload {
 		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{}, &WorkloadMove{},
 		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{}, &RequestWaits{},
 		&NodeObserved{}, &NodeRemoved{}, &NamespaceObserved{}, &CapacitySynced{}, &GangObserved{},
-		&GangCommand{}, &GangStatus{}, &PermissionAsked{}, &PermissionGranted{}, &ReportWanted{}, &CheckWanted{}, &CheckAnswer{}, &DemandChanged{}, &BudgetUsedUp{},
+		&GangCommand{}, &GangStatus{}, &PermissionAsked{}, &PermissionGranted{}, &ReportWanted{}, &CheckWanted{}, &CheckAnswer{}, &DemandChanged{}, &BudgetUsedUp{}, &ClusterChanged{},
 	}
 }
 

@@ -42,6 +42,10 @@ func EventsSubject(queue string, id workload.ID) string {
 	return "muster.events." + queue + "." + token(string(id))
 }
 
+// ClusterEventsSubject carries the states of a cluster, beside the life of workloads: no queue has
+// an underscore in its name.
+func ClusterEventsSubject(cluster string) string { return "muster.events._cluster." + token(cluster) }
+
 // NodeSubject holds the last observation of a node.
 func NodeSubject(cluster, node string) string {
 	return "muster.capacity." + cluster + ".node." + token(node)

@@ -190,6 +190,8 @@ func (o *eventsOptions) printOne(d bus.Delivery, out io.Writer) error {
 				return nil
 			}
 			line = output.Cell(fmt.Sprintf("%-10s  %s", p.Queue, p.Message))
+		case *event.ClusterChanged:
+			line = output.Cell(fmt.Sprintf("cluster %s is %s, was %s; workloads with places there: %d", p.Cluster, p.State, p.Was, p.Live))
 		}
 		_, err = fmt.Fprintf(out, "%s  %s\n", d.Stored.Local().Format(time.DateTime), line)
 		return err

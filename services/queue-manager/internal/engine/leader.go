@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/relay"
@@ -53,6 +54,8 @@ type leader struct {
 	// a client asks for.
 	applied settings.Set
 	changes chan change
+	// clusterNews are the changes of clusters that are to be published.
+	clusterNews chan *event.ClusterChanged
 
 	demand         demand
 	announced      int       // how often the term was announced to the clusters

@@ -54,7 +54,9 @@ func (l *leader) count() {
 	searched := l.state.Searched()
 	l.Metrics.count(searched, l.counted.searched)
 	l.Metrics.silences(l.state.Silences(l.clock.now()))
-	l.Metrics.showClusters(l.state.ClusterLoads(), l.Logger)
+	if l.decide { // before, it is not known which clusters are silent
+		l.noteClusters(l.Metrics.showClusters(l.state.ClusterLoads(), l.Logger))
+	}
 	l.counted = counted{misplaced: ever, refused: refused, searched: searched}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/state"
 )
@@ -12,8 +13,8 @@ import (
 // clusterStates are the states of clusters as last shown. The loop of the term alone uses it.
 type clusterStates map[string]string
 
-// showClusters sets the metrics of clusters, and logs those whose state has changed.
-func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) {
+// showClusters sets the metrics of clusters, and logs and returns those whose state has changed.
+func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) (changed []event.ClusterChanged) {
 	shown := clusterStates{}
 	for i, c := range all {
 		if i == mostLabels {
@@ -27,6 +28,7 @@ func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) {
 			continue
 		case known:
 			m.clusterState.DeleteLabelValues(c.Name, was)
+			changed = append(changed, event.ClusterChanged{Cluster: c.Name, State: shown[c.Name], Was: was, Live: c.Live})
 			logger.Info("the state of a cluster has changed", zap.String("cluster", c.Name), zap.String("from", was), zap.String("to", shown[c.Name]), zap.Int("workloads", c.Live))
 		}
 		m.clusterState.WithLabelValues(c.Name, shown[c.Name]).Set(1)
@@ -38,6 +40,7 @@ func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) {
 		}
 	}
 	m.clusters = shown
+	return changed
 }
 
 // stateOf is the state of a cluster as `muster get clusters` names it.

@@ -5,16 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/state"
 )
 
 // TestTheStateOfAClusterHasOneSeries: each cluster has the series of its present state alone,
-// and none once the term ends.
+// and none once the term ends; and each change is returned.
 func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -24,15 +26,24 @@ func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
 	for _, step := range []struct {
 		loads []state.ClusterLoad
 		want  []string
+		news  []event.ClusterChanged
 	}{
-		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Returning: true}}, []string{`cluster="east",state="returning"`}},
-		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1}, {Name: "west"}}, []string{`cluster="east",state="ready"`, `cluster="west",state="no nodes"`}},
-		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Silent: since}, {Name: "west", Nodes: 1}}, []string{`cluster="east",state="silent"`, `cluster="west",state="ready"`}},
-		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Cordon: drain}, {Name: "west", Nodes: 1, Cordon: &quota.ClusterCordon{}}}, []string{`cluster="east",state="draining"`, `cluster="west",state="cordoned"`}},
-		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Cordon: drain}}, []string{`cluster="east",state="drained"`}},
-		{nil, nil},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Returning: true}}, []string{`cluster="east",state="returning"`}, nil},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1}, {Name: "west"}}, []string{`cluster="east",state="ready"`, `cluster="west",state="no nodes"`}, []event.ClusterChanged{
+			{Cluster: "east", State: "ready", Was: "returning", Live: 1},
+		}},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Silent: since}, {Name: "west", Nodes: 1}}, []string{`cluster="east",state="silent"`, `cluster="west",state="ready"`}, []event.ClusterChanged{
+			{Cluster: "east", State: "silent", Was: "ready", Live: 1}, {Cluster: "west", State: "ready", Was: "no nodes"},
+		}},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Live: 1, Cordon: drain}, {Name: "west", Nodes: 1, Cordon: &quota.ClusterCordon{}}}, []string{`cluster="east",state="draining"`, `cluster="west",state="cordoned"`}, []event.ClusterChanged{
+			{Cluster: "east", State: "draining", Was: "silent", Live: 1}, {Cluster: "west", State: "cordoned", Was: "ready"},
+		}},
+		{[]state.ClusterLoad{{Name: "east", Nodes: 2, Cordon: drain}}, []string{`cluster="east",state="drained"`}, []event.ClusterChanged{{Cluster: "east", State: "drained", Was: "draining"}}},
+		{nil, nil, nil},
 	} {
-		m.showClusters(step.loads, zap.NewNop())
+		if diff := cmp.Diff(step.news, m.showClusters(step.loads, zap.NewNop())); diff != "" {
+			t.Errorf("of %+v the changes are (-want +got):\n%s", step.loads, diff)
+		}
 		want := ""
 		if len(step.want) > 0 {
 			want = "# HELP muster_cluster_state 1 for the state of the cluster: ready, silent, returning, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader.\n# TYPE muster_cluster_state gauge\n"

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/queue-manager/internal/relay"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -77,7 +78,7 @@ func newLeader(o Options, epoch int64, single int, memory *Memory) *leader {
 	return &leader{
 		Options: o, epoch: epoch, memory: memory, single: single, clock: clock{time.Now()}, begun: make(chan struct{}),
 		commandsFound: make(chan relay.CommandsFound), undeliverable: make(chan relay.Undeliverable),
-		questions: make(chan question), changes: make(chan change),
+		questions: make(chan question), changes: make(chan change), clusterNews: make(chan *event.ClusterChanged, clusterNews),
 	}
 }
 
@@ -179,6 +180,7 @@ func (l *leader) start(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return l.Bus.KeepObserved(ctx, bus.DefaultObservedLimits(), l.observationsPurged) })
 	group.Go(func() error { return l.Bus.KeepHistory(ctx, l.historyCut) })
 	group.Go(func() error { return watchSubmissions(ctx, l.Bus, submissionsEvery, l.Metrics.submissions.Set) })
+	group.Go(func() error { return l.publishClusters(ctx) })
 	group.Go(func() error { return l.commits.run(ctx) })
 	group.Go(func() error { return l.run(ctx) })
 }
