@@ -183,7 +183,7 @@ func (d *deadlines) explainReported(e *entry, message string, now time.Time) {
 
 // explainSlowStart sets the reason of a gang that does not come to run.
 func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
-	if e.Reason != nil && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
+	if e.Reason != nil && e.Reason.Kind != workload.ReasonPlaceLost && !strings.HasPrefix(e.Reason.Message, slowPrefix) {
 		return // KubeRay's own words say more
 	}
 	d.setStartingReason(e, d.slowStartMessage(e), now)

@@ -29,46 +29,76 @@ func TestAPlaceLostBeforeTheStartIsReplaced(t *testing.T) {
 			s.node(n, func(n *capacity.Node) { n.Taints = []capacity.Taint{{Key: capacity.DrainTaint, Effect: "NoSchedule"}} })
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, set := range []string{"headgroup", "workers"} {
-				t.Run(set, func(t *testing.T) {
-					s := newStage(t, workload.Rules{}, 3)
-					s.created(false)
-					s.node("spare", nil)
-					s.Flush()
-					lost := s.place(set)
-					lose(s, lost)
-					s.step(settleTime)
-					s.is(workload.Dispatched, "")
-					changes := s.Flush()
-					var spare bool
-					for _, r := range changes.Replaced {
-						spare = spare || r.Node == "spare" && r.PodSet == set
-						if r.Node == lost {
-							t.Errorf("%s, %s: %s still has a place on %s", name, set, r.PodSet, lost)
-						}
-					}
-					if len(changes.Replaced) != 3 || !spare {
-						t.Errorf("%s, %s: the reservations are %+v", name, set, changes.Replaced)
-					}
-					// Without another place it goes back to the queue.
-					s.released()
-					s = newStage(t, workload.Rules{}, 3)
-					s.created(false)
-					lose(s, s.place(set))
-					s.step(settleTime)
-					if phase := s.gang().Phase; phase != workload.Evicting {
-						t.Errorf("%s, %s: without another place it is %s", name, set, phase)
-					}
-					s.released()
-					s.is(workload.Queued, "")
-					if e := s.gang(); e.Requeues != 0 || !e.NotBefore.IsZero() {
-						t.Errorf("%s, %s: the loss is held against it: %d requeues, not before %s", name, set, e.Requeues, e.NotBefore)
-					}
+		for _, set := range []string{"headgroup", "workers"} {
+			for _, phase := range []workload.Phase{workload.Admitted, workload.Dispatched} {
+				t.Run(fmt.Sprintf("%s, %s, %s", name, set, phase), func(t *testing.T) {
+					t.Parallel()
+					losesPlaceBeforeTheStart(t, set, phase, lose)
 				})
 			}
-		})
+		}
 	}
+}
+
+func losesPlaceBeforeTheStart(t *testing.T, set string, phase workload.Phase, lose func(s *stage, node string)) {
+	begin := func() *stage {
+		s := newStage(t, workload.Rules{}, 3)
+		if phase == workload.Dispatched {
+			s.created(false)
+		}
+		return s
+	}
+	s := begin()
+	s.node("spare", nil)
+	s.Flush()
+	lost, admitted := s.place(set), s.gang().Times.Admitted
+	lose(s, lost)
+	s.step(settleTime)
+	s.is(phase, workload.ReasonPlaceLost)
+	s.reasonHas(lost, "other places are reserved instead")
+	if got := s.gang().Times.Admitted; !got.Equal(admitted) {
+		t.Errorf("after the move it is admitted at %s, want %s as before", got, admitted)
+	}
+	changes := s.Flush()
+	var spare bool
+	for _, r := range changes.Replaced {
+		spare = spare || r.Node == "spare" && r.PodSet == set
+		if r.Node == lost {
+			t.Errorf("%s still has a place on %s", r.PodSet, lost)
+		}
+	}
+	if len(changes.Replaced) != 3 || !spare {
+		t.Errorf("the reservations are %+v", changes.Replaced)
+	}
+	// Once it runs, nothing is said of the move any more.
+	s.created(true)
+	if s.is(workload.Running, ""); s.gang().Reason != nil {
+		t.Errorf("it runs, with the reason %+v", s.gang().Reason)
+	}
+
+	// Without another place it goes back to the queue.
+	s = begin()
+	lose(s, s.place(set))
+	s.step(settleTime)
+	s.is(workload.Evicting, "")
+	s.released()
+	s.is(workload.Queued, "")
+	if e := s.gang(); e.Requeues != 0 || !e.NotBefore.IsZero() {
+		t.Errorf("the loss is held against it: %d requeues, not before %s", e.Requeues, e.NotBefore)
+	}
+}
+
+// A move does not hide what keeps a gang from starting.
+func TestASlowStartIsExplainedAfterAMove(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	s.created(false)
+	s.node("spare", nil)
+	s.node(s.place("workers"), func(n *capacity.Node) { n.Cordoned = true })
+	s.step(settleTime)
+	s.is(workload.Dispatched, workload.ReasonPlaceLost)
+	s.pass(slowStart)
+	s.is(workload.Dispatched, workload.ReasonStarting)
 }
 
 // Of a running gang a worker's place is replaced; the head stays. Where the head

@@ -160,6 +160,8 @@ func (h *healing) replacePlaces(e *entry, now time.Time) {
 	}
 	if e.Phase == workload.Running {
 		e.Reason, e.disruption.reported = &workload.Reason{Kind: workload.ReasonPodLost, Message: reason.Message + "; its pods are moved to other nodes"}, true
+	} else {
+		e.Reason = &workload.Reason{Kind: workload.ReasonPlaceLost, Message: reason.Message + "; other places are reserved instead"}
 	}
 	h.emitChanged(e, now)
 	h.emitCommand(e, event.Present, now)

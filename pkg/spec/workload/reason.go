@@ -39,7 +39,7 @@ const (
 	ReasonNodeLost           ReasonKind = "NodeLost"       // a node was gone or not ready for too long; it starts again
 	ReasonClusterLost        ReasonKind = "ClusterLost"    // its cluster is gone, or may run nothing any more; it starts again elsewhere
 	ReasonClusterSilent      ReasonKind = "ClusterSilent"  // its cluster does not report; it keeps its places
-	ReasonPlaceLost          ReasonKind = "PlaceLost"      // a reserved place is taken or barred and there is no other
+	ReasonPlaceLost          ReasonKind = "PlaceLost"      // a reserved place is taken or barred; before the start others are reserved instead
 	ReasonPodLost            ReasonKind = "PodLost"        // a pod of the running gang is lost
 	ReasonNodeNotReady       ReasonKind = "NodeNotReady"   // it runs, and a node with pods of it is not ready
 	ReasonHeadReplaced       ReasonKind = "HeadReplaced"   // it runs, and its head pod was replaced, with which Ray lost its state

@@ -86,6 +86,10 @@ const (
 	overCommitted = "over-committed node"
 )
 
+// admissions selects from the history h what admits an attempt. A row of the same phase that
+// has a reason says why the gang was moved, or has not started.
+const admissions = `h.phase = 'admitted' AND h.reason IS NULL`
+
 // checkDatabase reads the end of every gang, and that nothing is held.
 func (c *Checker) checkDatabase(ctx context.Context, gangs []Gang) (wrong []string) {
 	conn, err := pgx.Connect(ctx, c.DatabaseURL)
@@ -120,7 +124,7 @@ func (c *Checker) checkDatabase(ctx context.Context, gangs []Gang) (wrong []stri
 	for what, statement := range map[string]string{
 		"reservations":                `SELECT count(*) FROM reservations`,
 		"amounts reserved":            `SELECT count(*) FROM node_resources WHERE reserved <> 0`,
-		"admissions beyond the first": `SELECT count(*) FROM (SELECT FROM history WHERE phase = 'admitted' AND reason IS NULL GROUP BY workload, attempt HAVING count(*) > 1) AS twice`,
+		"admissions beyond the first": `SELECT count(*) FROM (SELECT FROM history h WHERE ` + admissions + ` GROUP BY workload, attempt HAVING count(*) > 1) AS twice`,
 	} {
 		if err := conn.QueryRow(ctx, statement).Scan(&count); err != nil {
 			wrong = append(wrong, fmt.Sprintf("count %s: %v", what, err))
@@ -135,8 +139,8 @@ func (c *Checker) checkDatabase(ctx context.Context, gangs []Gang) (wrong []stri
 	wrong = append(wrong, held...)
 	// What was said of gangs that were admitted more than once in an attempt.
 	var history []string
-	if err := conn.QueryRow(ctx, `SELECT coalesce(array_agg(row_to_json(h)::text ORDER BY h.seq), '{}') FROM (SELECT * FROM history h WHERE EXISTS
-		(SELECT FROM history o WHERE o.workload = h.workload AND o.phase = 'admitted' AND o.reason IS NULL GROUP BY o.attempt HAVING count(*) > 1) ORDER BY seq LIMIT 40) h`).Scan(&history); err != nil {
+	if err := conn.QueryRow(ctx, `SELECT coalesce(array_agg(row_to_json(o)::text ORDER BY o.seq), '{}') FROM (SELECT * FROM history o WHERE EXISTS
+		(SELECT FROM history h WHERE h.workload = o.workload AND `+admissions+` GROUP BY h.attempt HAVING count(*) > 1) ORDER BY seq LIMIT 40) o`).Scan(&history); err != nil {
 		wrong = append(wrong, fmt.Sprintf("read the history: %v", err))
 	}
 	return append(wrong, history...)

@@ -1,11 +1,9 @@
 package checker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,16 +13,27 @@ import (
 type message struct {
 	Type string `json:"type"`
 	Data struct {
-		ID         string            `json:"id"`
-		Workload   string            `json:"workload"`
-		Phase      string            `json:"phase"`
-		State      string            `json:"state"`
-		Attempt    int               `json:"attempt"`
-		Placements []json.RawMessage `json:"placements"`
+		ID         string      `json:"id"`
+		Workload   string      `json:"workload"`
+		Phase      string      `json:"phase"`
+		State      string      `json:"state"`
+		Attempt    int         `json:"attempt"`
+		Placements []placement `json:"placements"`
 		Times      struct {
 			Admitted time.Time `json:"admitted"`
 		} `json:"times"`
 	} `json:"data"`
+}
+
+type placement struct {
+	Pods int `json:"pods"`
+}
+
+// admission is when an attempt was admitted, and with how many pods. Its places are not part
+// of it: a gang that has not started is moved when its places are lost.
+type admission struct {
+	at   time.Time
+	pods int
 }
 
 // settledStreams is checkStreams when what was lost has been said again, or should
@@ -61,7 +70,7 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 		workload string
 		attempt  int
 	}
-	admissions, ended := map[admitted][]byte{}, map[string]bool{}
+	admissions, ended := map[admitted]admission{}, map[string]bool{}
 	err = c.each(ctx, "MUSTER_EVENTS", "muster.events.*.*", jetstream.DeliverAllPolicy, func(m message) {
 		if m.Type != "dev.muster.workload.changed.v1" {
 			return
@@ -70,17 +79,18 @@ func (c *Checker) checkStreams(ctx context.Context, gangs []Gang) (wrong []strin
 		case "succeeded", "failed", "cancelled", "rejected":
 			ended[m.Data.ID] = true
 		case "admitted":
-			of := admitted{m.Data.ID, m.Data.Attempt}
-			slices.SortFunc(m.Data.Placements, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }) // they have no order
-			places, _ := json.Marshal(m.Data.Placements)                                                      // it was JSON
-			admission := fmt.Appendf(nil, "at %v on %s", m.Data.Times.Admitted.UTC().Truncate(time.Microsecond), places)
 			if len(m.Data.Placements) == 0 {
 				return // told again from history, which has no places
 			}
-			if before := admissions[of]; before != nil && !bytes.Equal(before, admission) {
-				wrong = append(wrong, fmt.Sprintf("attempt %d of workload %s was admitted twice: %s, and %s", of.attempt, of.workload, before, admission))
+			of, now := admitted{m.Data.ID, m.Data.Attempt}, admission{at: m.Data.Times.Admitted.UTC().Truncate(time.Microsecond)}
+			for _, p := range m.Data.Placements {
+				now.pods += p.Pods
 			}
-			admissions[of] = admission
+			if before, known := admissions[of]; known && before != now {
+				wrong = append(wrong, fmt.Sprintf("attempt %d of workload %s was admitted twice: at %s with %d pods, and at %s with %d",
+					of.attempt, of.workload, before.at, before.pods, now.at, now.pods))
+			}
+			admissions[of] = now
 		}
 	})
 	if err != nil {
