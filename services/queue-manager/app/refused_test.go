@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/services/queue-manager/app"
 )
 
@@ -359,9 +360,10 @@ func TestReleasedFromQuarantine(t *testing.T) {
 	w.phase(bad, workload.Dispatched)
 	w.refuse("workloads", "UPDATE", fmt.Sprintf("NEW.id = '%s'", bad), "XX123")
 	w.pods(command)
-	await(w, "a reason", func(e *event.WorkloadChanged) bool {
+	explained := func(e *event.WorkloadChanged) bool {
 		return e.ID == bad && e.Reason != nil && e.Reason.Kind == workload.ReasonNotStorable
-	})
+	}
+	await(w, "a reason", explained)
 	w.waits(w.submit(gangOf("waits", "default", 1)), workload.ReasonFit) // what it has stays charged
 	w.metric("muster_quarantined", 1)
 	w.notStorable("workload")
@@ -373,6 +375,17 @@ func TestReleasedFromQuarantine(t *testing.T) {
 	if err != nil || len(listed.Workloads) != 1 || listed.Workloads[0].Reason == nil || listed.Workloads[0].Reason.Kind != workload.ReasonNotStorable {
 		t.Errorf("listed is %+v, %v", listed, err)
 	}
+	answers := func() (n int) {
+		for _, e := range bustest.Heard[*event.WorkloadChanged](w.heard) {
+			if explained(e) {
+				n++
+			}
+		}
+		return n
+	}
+	before := answers()
+	w.submit(gangOf("bad", "default", 2))
+	await(w, "an answer to the same submission again", func(*event.WorkloadChanged) bool { return answers() > before })
 	w.sql(`DROP TRIGGER refuse_for_test ON workloads`)
 	released, err := app.Unquarantine(w.ctx, w.config.DatabaseURL, []string{string(bad)})
 	if err != nil || !slices.Equal(released, []string{string(bad)}) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
@@ -85,8 +86,10 @@ func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]stat
 	}
 	switch p := m.payload.(type) {
 	case *event.WorkloadSubmitted:
-		_, err := s.applyMessage(m, storedAs(p, known), now)
-		return m.Ack, err
+		if _, err := s.applyMessage(m, storedAs(p, known), now); err != nil {
+			return nil, err
+		}
+		return s.settleSubmission(ctx, m, p), nil
 	case event.Request:
 		return s.applyRequest(ctx, m, p.About(), known, now)
 	case *event.NodeObserved, *event.NodeRemoved, *event.NamespaceObserved, *event.CapacitySynced, *event.GangObserved, *event.GangStatus, *event.PermissionAsked:
@@ -103,6 +106,27 @@ func (s *Step) apply(ctx context.Context, m received, known map[workload.ID]stat
 	default:
 		s.deadLetter(ctx, m.Delivery, p.EventType()+" is not for queue-manager")
 		return nil, nil
+	}
+}
+
+// settleSubmission settles a submission that the state has taken in. The state writes nothing
+// about a workload in quarantine, so the answer to the same submission again is published
+// beside the outbox.
+func (s *Step) settleSubmission(ctx context.Context, m received, p *event.WorkloadSubmitted) func() {
+	record, live := s.State.Record(p.Workload.ID)
+	if !live || !s.State.IsFrozen(record.ID) || record.Digest != p.Workload.Digest {
+		return m.Ack
+	}
+	return func() {
+		for _, queue := range slices.Compact([]string{record.Queue, p.Workload.Queue}) { // it may have been moved
+			id := fmt.Sprintf("queue-manager/again/%s/%s/%d/%d", record.ID, queue, m.Sequence, m.Stored.UnixNano())
+			if err := s.Publish(ctx, event.EventsSubject(queue, record.ID), id, &event.WorkloadChanged{Record: record.ForTenant()}); err != nil {
+				s.Logger.Warn("cannot answer the repeated submission of a workload in quarantine; retrying", zap.String("workload", string(record.ID)), zap.Error(err))
+				m.Retry(requestRetryAfter)
+				return
+			}
+		}
+		m.Ack()
 	}
 }
 

@@ -110,7 +110,7 @@ func (l *leader) announceQuarantined(ctx context.Context, a state.Quarantined) {
 		return
 	}
 	id := fmt.Sprintf("queue-manager/aside/%s/%d/%d", a.Workload, l.epoch, a.Tries)
-	kept, err := event.New(id, event.QueueManagerSource, time.Now(), &event.WorkloadChanged{Record: record})
+	kept, err := event.New(id, event.QueueManagerSource, time.Now(), &event.WorkloadChanged{Record: record.ForTenant()})
 	if err == nil {
 		err = l.Bus.Publish(ctx, event.EventsSubject(record.Queue, record.ID), kept)
 	}
