@@ -15,7 +15,7 @@ import (
 )
 
 // keptMargin is how long before the last commit the submissions begin that are looked
-// for in NATS: clocks differ, and messages wait.
+// for in NATS first: clocks differ, and messages wait.
 const keptMargin = 10 * time.Minute
 
 // recoverBatch bounds the commands or submissions of one commit: each may have a

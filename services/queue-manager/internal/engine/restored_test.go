@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
+	"muster.dev/muster/services/queue-manager/internal/relay"
 )
 
 // oneKept is a stream of submissions with one message, which no event has answered.
@@ -59,6 +60,78 @@ func TestWhatWasTakenInAndNotPublishedComesBack(t *testing.T) {
 			}
 			if step.State.Has(id) != replaced || slices.Equal(r.Unanswered, []workload.ID{id}) != replaced || len(r.Requeued) > 0 {
 				t.Errorf("it is queued: %v; found %+v", step.State.Has(id), r)
+			}
+		})
+	}
+}
+
+// kept is a stream of submissions that events have answered.
+type kept []bus.Delivery
+
+func (k kept) Since(_ context.Context, from time.Time, each func(bus.Delivery) error) error {
+	for _, d := range k {
+		if d.Stored.Before(from) {
+			continue
+		}
+		if err := each(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (kept) Answered(context.Context, string, workload.ID) (bool, error) { return true, nil }
+
+// TestWhatNATSStoredByAnotherClockIsRequeued: the clock of NATS is behind that of Postgres, so
+// the submission of a lost workload seems to be older than the ledger.
+func TestWhatNATSStoredByAnotherClockIsRequeued(t *testing.T) {
+	t.Parallel()
+	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746573"
+	now := time.Unix(1_800_000_000, 0).UTC()
+	w := workload.Workload{ID: id, Queue: "q", Namespace: "n", Kind: workload.KindRayCluster, Name: "w", PodSets: []workload.PodSet{
+		{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 1, "pods": 1}}},
+	}}
+	message := func(name string, p event.Payload, stored time.Time) bus.Delivery {
+		data, err := event.Marshal(name, "test", now, "", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bus.Delivery{Subject: event.KeptSubject("q"), Data: data, Stored: stored, Sequence: 1}
+	}
+	submitted := &event.WorkloadSubmitted{Manifest: json.RawMessage(`{"kind":"RayCluster"}`), Workload: w}
+	last := relay.LastEvent{Record: workload.Record{Workload: w, Phase: workload.Queued, Attempt: 1}}
+	command := &event.GangCommand{
+		Workload: id, Cluster: "c", Attempt: 1, State: event.Present, Queue: "q", Kind: w.Kind, Namespace: w.Namespace, Name: w.Name,
+	}
+	for name, c := range map[string]struct {
+		found  relay.Found
+		behind time.Duration
+	}{
+		"an event, by the same clock":   {relay.Found{LastEvents: []relay.LastEvent{last}}, 0},
+		"an event, an hour behind":      {relay.Found{LastEvents: []relay.LastEvent{last}}, time.Hour},
+		"a command, an hour behind":     {relay.Found{Commands: []*event.GangCommand{command}}, time.Hour},
+		"an event, far behind Postgres": {relay.Found{LastEvents: []relay.LastEvent{last}}, 1000 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			step := &Step{
+				State:   state.New(1, state.Stored{MaxEvent: 1 << 20, Queues: []state.Queue{{Name: "q", Namespaces: []string{"n"}}}}),
+				Archive: nothingKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
+			}
+			other := *submitted
+			other.Workload.ID, other.Workload.Name = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746574", "other" // ended, or refused
+			r, err := Recovery{
+				Step: step, Found: c.found, LastCommit: now, Now: now, Save: func([]bus.Delivery) error { return nil },
+				Submissions: kept{message("1", submitted, now.Add(-c.behind)), message("2", &other, now.Add(-c.behind))},
+			}.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !step.State.Has(id) || !slices.Equal(r.Requeued, []workload.ID{id}) || len(r.Lost) > 0 {
+				t.Errorf("requeued are %q, lost %+v; want %s queued again, and nothing lost", r.Requeued, r.Lost, id)
+			}
+			if step.State.Has(other.Workload.ID) {
+				t.Error("a workload is queued again of which nothing shows that it was accepted")
 			}
 		})
 	}

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
@@ -41,8 +43,57 @@ func outcomes(found relay.Found) map[workload.ID]outcome {
 
 // resubmit applies once more what was accepted in the lost time, or was not answered,
 // and returns which workloads are live by it.
+//
+// When the lost time began is known by the clock of Postgres, and when NATS stored a message
+// by that of NATS. The two may differ by more than keptMargin, so workloads that would be lost
+// are looked for in all that NATS has.
 func (r Recovery) resubmit(ctx context.Context) (requeued []workload.ID, err error) {
-	outcomes := outcomes(r.Found)
+	outcomes, read := outcomes(r.Found), map[workload.ID]bool{}
+	requeued, err = r.takeIn(ctx, r.LastCommit.Add(-keptMargin), outcomes, func(m bus.Delivery) bool {
+		if p := submittedBy(m); p != nil {
+			read[p.Workload.ID] = true
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	missing, err := r.missing(ctx, outcomes, read)
+	if err != nil || len(missing) == 0 {
+		return requeued, err
+	}
+	older, err := r.takeIn(ctx, time.Unix(0, 0), outcomes, func(m bus.Delivery) bool { return missing[workloadOf(m)] })
+	return append(requeued, older...), err
+}
+
+// missing returns the workloads that were accepted and that neither the ledger has nor what was
+// read of the submissions.
+func (r Recovery) missing(ctx context.Context, outcomes map[workload.ID]outcome, read map[workload.ID]bool) (map[workload.ID]bool, error) {
+	var ids []workload.ID
+	for _, id := range slices.Sorted(maps.Keys(outcomes)) {
+		if outcomes[id] == accepted && !read[id] && !r.Step.State.Has(id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	known, err := r.Step.known(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	missing := map[workload.ID]bool{}
+	for _, id := range ids {
+		if _, stored := known[id]; !stored {
+			missing[id] = true
+		}
+	}
+	return missing, nil
+}
+
+// takeIn applies once more what is due of the messages that NATS has from a moment on and that
+// are wanted, and returns which workloads are live by it.
+func (r Recovery) takeIn(ctx context.Context, from time.Time, outcomes map[workload.ID]outcome, wanted func(bus.Delivery) bool) (requeued []workload.ID, err error) {
 	var batch []bus.Delivery
 	flush := func() error {
 		due, err := r.due(ctx, batch, outcomes)
@@ -56,7 +107,10 @@ func (r Recovery) resubmit(ctx context.Context) (requeued []workload.ID, err err
 		batch, requeued = nil, append(requeued, live...)
 		return r.Save(due)
 	}
-	err = r.Submissions.Since(ctx, r.LastCommit.Add(-keptMargin), func(m bus.Delivery) error {
+	err = r.Submissions.Since(ctx, from, func(m bus.Delivery) error {
+		if !wanted(m) {
+			return nil
+		}
 		if batch = append(batch, m); len(batch) < recoverBatch {
 			return nil
 		}
@@ -114,6 +168,21 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 		}
 	}
 	return due, nil
+}
+
+// workloadOf returns the workload that a message submits or is about; empty for other messages.
+func workloadOf(m bus.Delivery) workload.ID {
+	_, payload, err := m.Event()
+	if err != nil {
+		return ""
+	}
+	switch p := payload.(type) {
+	case *event.WorkloadSubmitted:
+		return p.Workload.ID
+	case event.Request:
+		return p.About()
+	}
+	return ""
 }
 
 // submittedBy returns the submission of a message; nil for other messages.
