@@ -124,6 +124,14 @@ func (l *lifecycle) emitCheck(e *entry, check *workload.Check, answer *event.Che
 	l.emit(now, event.CheckSubject(check.Name, e.ID), 0, wanted)
 }
 
+// lastAnswer is the answer that a check has given and that did not decide yet; nil for none.
+func lastAnswer(e *entry, check *workload.Check) *event.CheckTaken {
+	if !check.Answered || check.Status == workload.CheckReady {
+		return nil
+	}
+	return &event.CheckTaken{Number: e.checks().Number, Status: check.Status, Message: check.Message}
+}
+
 // emitCheckClosed says that no answer about a workload counts any more.
 func (l *lifecycle) emitCheckClosed(check string, id workload.ID, number int, why string, answer *event.CheckTaken, now time.Time) {
 	l.emit(now, event.CheckSubject(check, id), forgottenFor, &event.CheckWanted{

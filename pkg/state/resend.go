@@ -36,6 +36,20 @@ func (s *State) CommandSubjects(wanted func(subject string) bool) []string {
 	return subjects
 }
 
+// CheckSubjects lists the subjects of what AdmissionChecks are asked and have not agreed to; with
+// agreed also of what they have agreed to, as long as they may take that back.
+func (s *State) CheckSubjects(agreed bool) []string {
+	var subjects []string
+	for _, e := range s.checkedInOrder() {
+		for _, check := range e.checks().Checks {
+			if agreed || check.Status != workload.CheckReady {
+				subjects = append(subjects, event.CheckSubject(check.Name, e.ID))
+			}
+		}
+	}
+	return subjects
+}
+
 // ResendCommands sends the commands of the started workloads whose subjects are missing
 // once more: for a dispatcher whose stream was lost.
 func (s *State) ResendCommands(now time.Time, missing func(subject string) bool) {
@@ -59,7 +73,7 @@ func (s *State) ResendCommands(now time.Time, missing func(subject string) bool)
 	for _, e := range s.checkedInOrder() {
 		for i := range e.checks().Checks {
 			if check := &e.checks().Checks[i]; !s.frozen(e) && missing(event.CheckSubject(check.Name, e.ID)) {
-				s.emitCheck(e, check, nil, now)
+				s.emitCheck(e, check, lastAnswer(e, check), now)
 			}
 		}
 	}

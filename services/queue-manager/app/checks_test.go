@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/testkit/bustest"
 )
 
 // checkedQueue is oneQueue with a check of another controller.
@@ -115,6 +116,42 @@ func TestAnswersOnOtherSubjectsAreDeadLetters(t *testing.T) {
 	if got := w.one(id); got.Phase != workload.Queued || got.Reason.Kind != workload.ReasonAdmissionCheck {
 		t.Errorf("it is %s with %+v", got.Phase, got.Reason)
 	}
+}
+
+// TestAnAnswerThatIsLostIsAskedForAgain: an answer is purged before a leader has read it, and
+// only its checker can give it again.
+func TestAnAnswerThatIsLostIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.node("one", 8)
+	w.apply(checkedQueue())
+	id := w.submit(gangOf("first", "user-queue", 1))
+	w.asked("rayjob-gpu", "the check is asked", func(p *event.CheckWanted) bool { return p.Workload == id })
+	w.answer("rayjob-gpu", id, 1, workload.CheckPending, "asking the owner")
+	w.asked("rayjob-gpu", "the answer is taken in", func(p *event.CheckWanted) bool { return p.Answer != nil })
+	w.stop()
+	asked := func() int {
+		var n int
+		for _, p := range bustest.Heard[*event.CheckWanted](w.heard) {
+			if p.State == event.CheckOpen && p.Answer != nil && p.Answer.Status == workload.CheckPending && p.Answer.Message == "asking the owner" {
+				n++
+			}
+		}
+		return n
+	}
+	before := asked()
+	w.answer("rayjob-gpu", id, 1, workload.CheckReady, "")
+	stream, err := jetStream(w).Stream(w.ctx, bus.CheckedStream)
+	if err == nil {
+		err = stream.Purge(w.ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.asked("rayjob-gpu", "the check is asked again, with the answer that was taken in", func(*event.CheckWanted) bool { return asked() > before })
+	w.answer("rayjob-gpu", id, 1, workload.CheckReady, "")
+	w.command(id, event.Present, 1)
 }
 
 // TestOpenChecksComeAgainAfterALoss of their stream, while nothing else is published there.

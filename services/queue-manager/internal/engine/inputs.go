@@ -76,5 +76,10 @@ func (l *leader) collectBatch(first *bus.Delivery) []bus.Delivery {
 			break
 		}
 	}
+	for _, d := range batch {
+		if event.IsCheckedSubject(d.Subject) {
+			l.answers.receive(d.Sequence)
+		}
+	}
 	return batch
 }

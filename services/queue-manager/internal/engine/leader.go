@@ -58,8 +58,11 @@ type leader struct {
 	clusterNews chan *event.ClusterChanged
 
 	demand         demand
-	announced      int       // how often the term was announced to the clusters
-	checkedRelease time.Time // when the quarantine was last read
+	checks         checkRound
+	answers        answersSeen
+	answersLost    chan struct{} // answers of AdmissionChecks are lost
+	announced      int           // how often the term was announced to the clusters
+	checkedRelease time.Time     // when the quarantine was last read
 	counted        counted
 }
 
@@ -107,6 +110,8 @@ func (l *leader) run(ctx context.Context) error {
 		case <-l.reportsLeft(): // the step below makes some of them
 		case c := <-l.changes:
 			err = l.configure(ctx, c)
+		case <-l.answersLost:
+			l.repeatAllChecks()
 		case <-l.inputs.caughtUp():
 			l.inputs.nextCaughtUp()
 		case d, open := <-l.inputs.capacity.C:
@@ -160,6 +165,7 @@ func (l *leader) tick(ctx context.Context) error {
 	l.count()
 	l.ask()
 	l.publishDemand()
+	l.repeatChecks()
 	return l.checkReleased(ctx)
 }
 

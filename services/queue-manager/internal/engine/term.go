@@ -79,6 +79,7 @@ func newLeader(o Options, epoch int64, single int, memory *Memory) *leader {
 		Options: o, epoch: epoch, memory: memory, single: single, clock: clock{time.Now()}, begun: make(chan struct{}),
 		commandsFound: make(chan relay.CommandsFound), undeliverable: make(chan relay.Undeliverable),
 		questions: make(chan question), changes: make(chan change), clusterNews: make(chan *event.ClusterChanged, clusterNews),
+		answersLost: make(chan struct{}),
 	}
 }
 
@@ -181,6 +182,7 @@ func (l *leader) start(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return l.Bus.KeepHistory(ctx, l.historyCut) })
 	group.Go(func() error { return watchSubmissions(ctx, l.Bus, submissionsEvery, l.Metrics.submissions.Set) })
 	group.Go(func() error { return l.publishClusters(ctx) })
+	group.Go(func() error { return l.watchAnswers(ctx) })
 	group.Go(func() error { return l.commits.run(ctx) })
 	group.Go(func() error { return l.run(ctx) })
 }
