@@ -62,6 +62,8 @@ func (s *Server) readSubmission(ctx context.Context, w http.ResponseWriter, r *h
 	submitted = httpapi.Submission{Queue: queue, Source: caller, ID: id}
 	headers := map[string][]string{
 		"ce-specversion": {event.SpecVersion}, "ce-type": {event.SubmitType}, "ce-source": {submitted.Source}, "ce-id": {submitted.ID},
+		// Of this request alone: a repetition needs an answer of its own.
+		"Nats-Msg-Id": {event.NewID()},
 	}
 	for attribute, parameter := range map[string]string{"ce-priority": "priority", "ce-priorityclass": "priorityClass"} {
 		if value := r.URL.Query().Get(parameter); value != "" {
@@ -119,11 +121,11 @@ func (s *Server) store(ctx context.Context, w http.ResponseWriter, submitted htt
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	wanted := awaited{digest: result.Digest, messageID: result.MessageID}
 	for len(following.C) > 0 { // events of an earlier submission under the same id
-		<-following.C
+		wanted.after = max(wanted.after, (<-following.C).Sequence)
 	}
-	// A unique id, so that NATS does not drop a repetition: it needs an answer, too.
-	result.Event.ID += "/" + event.NewID()
+	result.Event.ID += "/" + result.MessageID // unique, so that NATS does not drop a repetition
 	if err := s.publish(ctx, result.Subject, result.Event); err != nil {
 		return fmt.Errorf("publish the submission: %w", err)
 	}
@@ -140,17 +142,43 @@ func (s *Server) store(ctx context.Context, w http.ResponseWriter, submitted htt
 				write(w, http.StatusAccepted, submitted)
 				return nil
 			}
-			_, payload, _ := delivery.Event()
-			switch e := payload.(type) {
-			case *event.WorkloadRejected:
+			record, reason := wanted.answer(delivery)
+			switch {
+			case reason != nil:
 				w.Header().Del("Location")
-				return refusal(e.Reason)
-			case *event.WorkloadChanged:
-				record := e.Record
-				submitted.Record = &record
+				return refusal(*reason)
+			case record != nil:
+				submitted.Record = record
 				write(w, http.StatusCreated, submitted)
 				return nil
 			}
 		}
 	}
+}
+
+// awaited is the answer to a submission. Other events may come before it: of an earlier
+// submission under the same id and, after a reconnection, those that came before.
+type awaited struct {
+	after             uint64 // the sequence of the last event before the submission
+	digest, messageID string
+}
+
+// answer returns what an event answers to the submission: its workload, or why it was refused;
+// nothing when it is no answer.
+func (a awaited) answer(d bus.Delivery) (*workload.Record, *workload.Reason) {
+	if d.Sequence <= a.after {
+		return nil, nil
+	}
+	_, payload, _ := d.Event()
+	switch e := payload.(type) {
+	case *event.WorkloadRejected:
+		if e.MessageID == a.messageID {
+			return nil, &e.Reason
+		}
+	case *event.WorkloadChanged:
+		if e.Digest == a.digest { // what has other content is not this one, and a rejection follows
+			return &e.Record, nil
+		}
+	}
+	return nil, nil
 }

@@ -43,6 +43,9 @@ type Result struct {
 	// Workload is the id that the submission has, or would have if it were accepted; it
 	// may be empty.
 	Workload workload.ID
+	// MessageID is that of the message, and Digest that of its content; both are empty when it
+	// was refused.
+	MessageID, Digest string
 	// Rejection is why it was refused; nil when it was accepted.
 	Rejection *workload.Reason
 	// Queue is the queue of the subject; Traceparent is the submitter's, or empty.
@@ -65,7 +68,10 @@ func Read(operator ray.Operator, m Message) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Subject: event.WorkloadSubject(s.queue), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent}, nil
+	return Result{
+		Subject: event.WorkloadSubject(s.queue), Event: envelope, Workload: s.id, Queue: s.queue, Traceparent: s.envelope.Traceparent,
+		MessageID: accepted.MessageID, Digest: accepted.Workload.Digest,
+	}, nil
 }
 
 // Reject rejects a message for a cause outside of its content.

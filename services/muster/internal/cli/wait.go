@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
 	"muster.dev/muster/pkg/spec/workload"
@@ -13,7 +14,7 @@ import (
 	"muster.dev/muster/services/internal/client/output"
 )
 
-// repeatGrace is how long a repeated submission waits for news: the same content
+// repeatGrace is how long a repeated submission waits for an answer: the same content
 // again changes nothing, so there may be none.
 const repeatGrace = 2 * time.Second
 
@@ -127,23 +128,41 @@ func (w *waiting) next(ctx context.Context, steps life) (follow.Step, error) {
 	return steps.Next(ctx)
 }
 
-// repeated judges a submission whose workload has been there before.
+// repeated judges a submission whose workload has been there before. The same content again is
+// answered by what was known already, and other content by a rejection. What else comes is the
+// life of the workload that is there, and no answer.
 func (w *waiting) repeated(ctx context.Context, steps life) (done bool, err error) {
 	graced, cancel := context.WithTimeout(ctx, repeatGrace)
 	defer cancel()
-	step, err := steps.Next(graced)
-	if err != nil && graced.Err() == nil {
-		return true, err
-	}
-	if err == nil && step.Record.Phase == workload.Rejected {
-		return w.handle(step)
+	var came []follow.Step
+	for last, same := w.before.Record, false; !same; {
+		step, err := steps.Next(graced)
+		if err != nil && graced.Err() == nil {
+			return true, err
+		}
+		if err != nil {
+			break
+		}
+		if step.Record.Phase == workload.Rejected {
+			if done, err := w.handle(step); done {
+				return true, err
+			}
+			continue
+		}
+		same = reflect.DeepEqual(step.Record, last)
+		came, last = append(came, step), step.Record
 	}
 	w.accept()
 	w.printLine("was submitted before with the same source and id")
-	if err == nil {
-		return w.handle(step)
+	if len(came) == 0 {
+		came = append(came, *w.before)
 	}
-	return w.handle(*w.before)
+	for _, step := range came {
+		if done, err = w.handle(step); done {
+			break
+		}
+	}
+	return done, err
 }
 
 // handle prints a step and judges it; done is whether the wait is over.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/follow"
 )
 
@@ -39,6 +40,42 @@ func TestWhatWasRejectedWasNotSubmittedBefore(t *testing.T) {
 			}
 			if warned := strings.Contains(out.String(), "was submitted before"); warned != repeats {
 				t.Errorf("it prints %q; want that it was submitted before: %v", out.String(), repeats)
+			}
+		})
+	}
+}
+
+// TestTheLifeOfAWorkloadIsNoAnswer: a workload with the same source and id starts while other
+// content is submitted. Its steps do not accept that content.
+func TestTheLifeOfAWorkloadIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	at := func(p workload.Phase) follow.Step { return follow.Step{Record: workload.Record{Phase: p}} }
+	refused := func(messageID string) follow.Step {
+		step := at(workload.Rejected)
+		step.MessageID, step.Record.Reason = messageID, &workload.Reason{Kind: workload.ReasonDuplicate, Message: "the id is taken"}
+		return step
+	}
+	for name, c := range map[string]struct {
+		steps stepsOf
+		code  int
+		want  string // what is printed
+	}{
+		"refused while it starts":        {stepsOf{at(workload.Dispatched), at(workload.Running), refused("ours")}, exit.Rejected, ""},
+		"another one's is refused":       {stepsOf{refused("theirs"), at(workload.Admitted)}, exit.OK, "rayjob/a was submitted before with the same source and id\nrayjob/a admitted\n"},
+		"the same content":               {stepsOf{at(workload.Admitted)}, exit.OK, "rayjob/a was submitted before with the same source and id\nrayjob/a admitted\n"},
+		"the same content, as it starts": {stepsOf{at(workload.Dispatched), at(workload.Dispatched)}, exit.OK, "rayjob/a was submitted before with the same source and id\nrayjob/a dispatched\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			before := at(workload.Admitted)
+			w := &waiting{out: &out, label: "rayjob/a", goal: follow.Queued, timeout: time.Minute, messageID: "ours", before: &before}
+			err := w.until(t.Context(), &c.steps)
+			if code := exit.Code(err); code != c.code {
+				t.Errorf("it ends with %d (%v), want %d", code, err, c.code)
+			}
+			if c.want != "" && out.String() != c.want {
+				t.Errorf("it prints\n%swant\n%s", out.String(), c.want)
 			}
 		})
 	}
