@@ -434,7 +434,8 @@ func TestTheTrialsPartsAreReachedByTheirServicesOnly(t *testing.T) {
 	}
 }
 
-// A service may read and renew the Lease of its own cluster and no other.
+// A service may read and renew the Lease of its own cluster and no other, and make Leases in the
+// namespace of the release.
 func TestLeasesAreBoundByName(t *testing.T) {
 	t.Parallel()
 	objects := render(t, modes()["member"])
@@ -451,10 +452,13 @@ func TestLeasesAreBoundByName(t *testing.T) {
 			for _, rule := range rules {
 				names, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
 				verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
-				bound := slices.Equal(names, []string{release + "-" + service + "-east"})
-				if !bound || !slices.Equal(verbs, []string{"get", "update"}) {
+				bound := slices.Equal(names, []string{release + "-" + service + "-east"}) && slices.Equal(verbs, []string{"get", "update"})
+				if makes := len(names) == 0 && slices.Equal(verbs, []string{"create"}); !bound && !makes {
 					t.Errorf("%s may %v Leases %v", service, verbs, names)
 				}
+			}
+			if len(rules) != 2 {
+				t.Errorf("%s has %d rules for Leases, want one to hold its own and one to make it", service, len(rules))
 			}
 			if lease := "--lease=" + namespace + "/" + release + "-" + service + "-east"; !slices.Contains(
 				containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])["args"].([]any), any(lease)) {

@@ -75,7 +75,7 @@ func TestLeastRights(t *testing.T) {
 }
 
 // TestServicesHoldTheirOwnLeasesOnly: a service may hold the Lease of its cluster, and no other
-// one; it may make none, because that cannot be bound by name.
+// one. It may make Leases, in this namespace alone, because that cannot be bound by name.
 func TestServicesHoldTheirOwnLeasesOnly(t *testing.T) {
 	t.Parallel()
 	documents, err := ForCluster("east")
@@ -88,10 +88,8 @@ func TestServicesHoldTheirOwnLeasesOnly(t *testing.T) {
 		if err := yaml.Unmarshal(document, &role); err != nil {
 			t.Fatal(err)
 		}
-		for _, rule := range role.Rules {
-			if slices.Contains(rule.Resources, "leases") {
-				roles = append(roles, role)
-			}
+		if slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "leases") }) {
+			roles = append(roles, role)
 		}
 	}
 	if len(roles) != 2 {
@@ -99,7 +97,13 @@ func TestServicesHoldTheirOwnLeasesOnly(t *testing.T) {
 	}
 	for i, service := range []string{CapacityWatcher, Dispatcher} {
 		t.Run(service, func(t *testing.T) {
-			want := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update"}}}
+			want := []rbacv1.PolicyRule{
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update"}},
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+			}
+			if roles[i].Kind != "Role" || roles[i].Namespace != Namespace {
+				t.Errorf("%s has a %s in namespace %q, want a Role in %q", service, roles[i].Kind, roles[i].Namespace, Namespace)
+			}
 			if diff := cmp.Diff(want, roles[i].Rules); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", service, diff)
 			}

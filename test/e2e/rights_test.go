@@ -34,7 +34,7 @@ func TestEveryRightIsUsed(t *testing.T) {
 	asked := rights.NewRecorder(t)
 	w := startWorld(t, stack.Options{Through: asked.Through, Rules: workload.Rules{ForceAfter: seconds(1)}})
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
-	walk := []func(*world){walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned, walkShown}
+	walk := []func(*world){walkLeaseless, walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned, walkShown}
 	for _, part := range walk {
 		part(w)
 	}
@@ -50,6 +50,21 @@ func TestEveryRightIsUsed(t *testing.T) {
 		t.Errorf("refused: %s", what)
 	}
 	t.Logf("%d rights are listed, %d different requests were made", len(grants), len(used))
+}
+
+// walkLeaseless has the services make their deleted Leases again.
+func walkLeaseless(w *world) {
+	leases := w.Kube.CoordinationV1().Leases(rbac.Namespace)
+	for _, service := range []string{rbac.CapacityWatcher, rbac.Dispatcher} {
+		name := service + "-" + w.Pool
+		if err := leases.Delete(w.ctx, name, metav1.DeleteOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+		w.until("Lease "+name+" is there again, and held", func() bool {
+			held, err := leases.Get(w.ctx, name, metav1.GetOptions{})
+			return err == nil && held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != ""
+		})
+	}
 }
 
 // walkWrapped creates and removes an object of every kind that an AppWrapper may

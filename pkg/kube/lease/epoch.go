@@ -25,7 +25,7 @@ const (
 // holder reads it there and takes a larger one.
 //
 // It retries until the lease is lost or ctx ends. No error of the API server is final: a
-// right may be granted, a token renewed, and the election recreates a deleted Lease.
+// right may be granted, a token renewed, and the election makes a deleted Lease again.
 func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 	after := retryAfter
 	for {

@@ -7,6 +7,9 @@
 //	   |                                     +-- renewal fails: ErrLost     |
 //	   +--------------------------------------------------------------------+
 //
+// A Lease that is gone is made again by the election, with the annotations that it had. Its
+// holder begins another term, because a restored etcd may have lost other objects, too.
+//
 // The election is client-go's. The package adds the epoch, which is an annotation of the
 // Lease, and the order at the end of a term: the lease is released after the work has ended,
 // never before.
@@ -83,7 +86,7 @@ const (
 // An error of act ends the term, never Run: the next term may succeed. Run releases the
 // lease in between, so that another process may try.
 func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
-	first := cmp.Or(o.Pause, firstPause)
+	first, noted := cmp.Or(o.Pause, firstPause), &notes{}
 	next := first
 	if o.Contact != nil {
 		o.Contact.bound(o.Duration)
@@ -91,7 +94,7 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 	}
 	for {
 		began := time.Now()
-		err := term(ctx, o, act)
+		err := term(ctx, o, noted, act)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -116,7 +119,7 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 }
 
 // term runs one term, from waiting for the lease to the end of the work.
-func term(ctx context.Context, o Options, act func(context.Context, int64) error) error {
+func term(ctx context.Context, o Options, noted *notes, act func(context.Context, int64) error) error {
 	identity := o.Holder + "/" + uuid.NewString() // of this term alone
 	electing, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -124,7 +127,7 @@ func term(ctx context.Context, o Options, act func(context.Context, int64) error
 	defer stopActing(nil)
 	acting := make(chan struct{})
 	finished := make(chan error, 1)
-	confirmed := &witness{LeasesGetter: o.Client, identity: identity, end: stopActing, sinceBoot: boottime.Now}
+	confirmed := &witness{LeasesGetter: o.Client, identity: identity, end: stopActing, sinceBoot: boottime.Now, notes: noted}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: confirmed,
@@ -206,7 +209,7 @@ func work(ctx, leading context.Context, o Options, identity string, act func(con
 		err = act(working, epoch)
 	}
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errOlder):
+	case errors.Is(cause, errOlder), errors.Is(cause, errGone):
 		return cause
 	case leading.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrLost, err)

@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// errOlder ends a term whose Lease lost a renewal that the API server had confirmed:
-// etcd was restored. Other objects in the holder's caches may be lost as well.
-var errOlder = fmt.Errorf("%w: the API server came back with an older Lease", ErrLost)
+// errOlder and errGone end a term whose Lease lost a renewal that the API server had
+// confirmed: etcd was restored, or the Lease was deleted. Other objects in the holder's caches
+// may be lost as well.
+var (
+	errOlder = fmt.Errorf("%w: the API server came back with an older Lease", ErrLost)
+	errGone  = fmt.Errorf("%w: the API server has no Lease any more", ErrLost)
+)
 
 // witness knows what the API server has confirmed of a term's Lease. It compares each Lease
 // that the election reads with the last one that was confirmed. Both times are from the
@@ -28,6 +34,7 @@ type witness struct {
 	end context.CancelCauseFunc
 	// sinceBoot goes on while the machine is suspended.
 	sinceBoot func() time.Duration
+	notes     *notes
 
 	mu        sync.Mutex
 	confirmed metav1.MicroTime
@@ -38,12 +45,35 @@ type witness struct {
 	ended, refused atomic.Bool
 }
 
+// notes are the annotations of the Lease as the API server has shown it last, over all terms of
+// the process: the epoch, and what others note there.
+type notes struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+func (n *notes) see(lease *coordination.Lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = maps.Clone(lease.Annotations)
+}
+
+// on returns the Lease with what was noted on the one before.
+func (n *notes) on(lease *coordination.Lease) *coordination.Lease {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lease = lease.DeepCopy()
+	lease.Annotations = maps.Clone(n.all)
+	return lease
+}
+
 // errKept refuses the release of a Lease while the work of its term goes on, and of one that
 // another process has by now.
 var errKept = errors.New("the work of the term goes on, or another process has the lease: it is not released")
 
-// note keeps who has the Lease.
+// note keeps who has the Lease, and what is noted on it.
 func (w *witness) note(lease *coordination.Lease) {
+	w.notes.see(lease)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.holder = ""; lease.Spec.HolderIdentity != nil {
@@ -89,10 +119,11 @@ type witnessed struct {
 	witness *witness
 }
 
-// Create implements coordinationv1.LeaseInterface.
+// Create implements coordinationv1.LeaseInterface. A Lease that was there before is made again
+// with what was noted on it.
 func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
 	sent := l.witness.now()
-	made, err := l.LeaseInterface.Create(ctx, lease, o)
+	made, err := l.LeaseInterface.Create(ctx, l.witness.notes.on(lease), o)
 	if err == nil {
 		l.witness.note(made)
 		l.witness.confirm(made, sent)
@@ -119,6 +150,9 @@ func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o meta
 // Get implements coordinationv1.LeaseInterface.
 func (l witnessed) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordination.Lease, error) {
 	lease, err := l.LeaseInterface.Get(ctx, name, o)
+	if apierrors.IsNotFound(err) && l.witness.holds() {
+		l.witness.end(errGone)
+	}
 	if err != nil {
 		return lease, err
 	}
@@ -143,6 +177,13 @@ func (w *witness) confirm(lease *coordination.Lease, sent instant) {
 	if renewed := w.ours(lease); renewed != nil {
 		w.confirmed, w.sent = *renewed, sent
 	}
+}
+
+// holds reports whether a renewal of this term was ever confirmed.
+func (w *witness) holds() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.confirmed.IsZero()
 }
 
 func (w *witness) older(lease *coordination.Lease) bool {
