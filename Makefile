@@ -170,7 +170,7 @@ PAGE = $(CURDIR)/docs/reliability.md
 
 .PHONY: chaos
 chaos: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## cause every fault RUNS=3 times under load in real processes; with KEEP=FILE writes docs/reliability.md
-	@$(LONG) ./test/chaos -run TestChaos -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) \
+	@$(LONG) ./test/chaos -run TestChaos -args -runs $(or $(RUNS),3) -pairs $(or $(PAIRS),10) -mixed-pairs $(or $(MIXED),$(if $(PAIRS),0,5)) -seed $(or $(SEED),0) -gangs $(or $(GANGS),50) \
 		-nats $(or $(NATS),1) -only "$(ONLY)" -lane $(or $(LANE),1/1) -keep "$(abspath $(KEEP))" -table $(PAGE)
 
 .PHONY: failovers failovers-to-standbys failovers-to-backups

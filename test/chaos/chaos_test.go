@@ -23,6 +23,7 @@ var (
 	table = flag.String("table", "", "write the table of all outcomes that are kept into this page")
 	seed  = flag.Uint64("seed", 0, "of the sample, the pairs and the load; 0 takes that of MUSTER_CHAOS_SEED, or draws one")
 	pairs = flag.Int("pairs", 0, "number of pairs of faults at the same time, drawn at random, beside the single ones")
+	mixed = flag.Int("mixed-pairs", 0, "number of pairs of which one is a fault of machines or of the configuration, drawn at random; for the long run")
 	gangs = flag.Int("gangs", 0, "of each run; 0 for 50, and for 8 in the short run")
 	nats  = flag.Int("nats", 1, "number of NATS servers; several are a cluster with TLS, and have a table of their own")
 	only  = flag.String("only", "", "regular expression of the names of faults")

@@ -36,6 +36,10 @@ func quick(all []suite.Trial) []suite.Trial {
 	})
 }
 
+// mixable are the faults of mixed pairs. Those of clocks are made in services of another build,
+// and some are pairs already.
+func mixable() []suite.Trial { return slices.Concat(suite.Machines(), suite.Policies()) }
+
 // seedVariable has the seed where no flag gives one. test/run.sh sets it and prints it, and
 // its second run of a failed test draws the same.
 const seedVariable = "MUSTER_CHAOS_SEED"
@@ -103,7 +107,9 @@ func drawn(t *testing.T) suite.Plan {
 			all = slices.Concat(all, suite.Several())
 		}
 	}
-	for _, trial := range slices.Concat(all, drawnPairs) {
+	// With numbers of their own, so that a seed draws the other pairs with them or without.
+	mixedPairs := suite.MixedPairs(suite.Trials(away), mixable(), *mixed, rand.New(rand.NewPCG(seed, 0)))
+	for _, trial := range slices.Concat(all, drawnPairs, mixedPairs) {
 		if wanted.MatchString(trial.String()) {
 			plan.Trials = append(plan.Trials, trial)
 		}

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -22,10 +23,10 @@ func (w *world) last(t *testing.T, trial Trial) {
 // strike causes the fault of a trial.
 func (w *world) strike(t *testing.T, trial Trial) (mend func(context.Context) error, err error) {
 	t.Helper()
-	var mends []func(context.Context) error
+	var mends, last []func(context.Context) error
 	heal := func(ctx context.Context) error {
 		var failed []error
-		for _, each := range mends {
+		for _, each := range slices.Concat(mends, last) {
 			failed = append(failed, each(ctx))
 		}
 		return errors.Join(failed...)
@@ -45,7 +46,11 @@ func (w *world) strike(t *testing.T, trial Trial) (mend func(context.Context) er
 			if err != nil {
 				return nil, errors.Join(err, heal(w.ctx))
 			}
-			mends = append(mends, mend)
+			if each.Fault == Lowered { // a fault of another part may keep it from being mended
+				last = append(last, mend)
+			} else {
+				mends = append(mends, mend)
+			}
 		}
 	}
 	if trial.Rival {

@@ -160,12 +160,30 @@ func (t Trial) shape(s Shape) Shape {
 
 // Pairs draws a number of pairs of faults that do not strike the same part, each pair once,
 // in one order.
-func Pairs(trials []Trial, count int, random *rand.Rand) (pairs []Trial) {
+func Pairs(trials []Trial, count int, random *rand.Rand) []Trial {
+	return drawPairs(count, func() (first, second Trial) {
+		return trials[random.IntN(len(trials))], trials[random.IntN(len(trials))]
+	})
+}
+
+// MixedPairs is Pairs where at least one of the two faults is among others. A pair needs an
+// installation for both faults.
+func MixedPairs(trials, others []Trial, count int, random *rand.Rand) []Trial {
+	all := slices.Concat(trials, others)
+	return drawPairs(count, func() (first, second Trial) {
+		return all[random.IntN(len(all))], others[random.IntN(len(others))]
+	})
+}
+
+func drawPairs(count int, draw func() (first, second Trial)) (pairs []Trial) {
 	drawn := map[[2]string]bool{}
 	for tries := 0; len(pairs) < count && tries < 1000*count; tries++ {
-		first, second := trials[random.IntN(len(trials))], trials[random.IntN(len(trials))]
+		first, second := draw()
 		if first.Rival || second.Rival || first.touches(second) {
 			continue
+		}
+		if second.Fault == Lowered { // only a whole installation can be asked for it
+			first, second = second, first
 		}
 		both := [2]string{first.String(), second.String()}
 		slices.Sort(both[:])
