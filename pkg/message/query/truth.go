@@ -36,11 +36,11 @@ type Truth struct {
 	// Holding: it has places in the cluster.
 	Holding bool `json:"holding,omitempty"`
 	// Request asks for nodes there; nil while none is open.
-	Request *NodesRequest `json:"request,omitempty"`
+	Request *OpenRequest `json:"request,omitempty"`
 }
 
-// NodesRequest is the open request of a workload for nodes in a cluster.
-type NodesRequest struct {
+// OpenRequest is the open request of a workload for nodes in a cluster.
+type OpenRequest struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Class     string `json:"class,omitempty"`
@@ -50,7 +50,7 @@ type NodesRequest struct {
 func TruthOf(cluster string, record workload.Record) *Truth {
 	known := &Truth{ID: record.ID, Phase: record.Phase, Attempt: record.Attempt, Holding: record.Holding && record.Cluster == cluster}
 	if p := record.Provisioning; p != nil && p.Open && p.Cluster == cluster {
-		known.Request = &NodesRequest{Namespace: record.Namespace, Name: p.Name, Class: p.Class}
+		known.Request = &OpenRequest{Namespace: record.Namespace, Name: p.Name, Class: p.Class}
 	}
 	return known
 }
