@@ -166,6 +166,11 @@ func refusalsOfOne() map[string]refusal {
 		w.publish(event.GangSubject(cluster, bad), &event.GangObserved{Version: w.nextVersion(), Cluster: cluster, Workload: bad})
 		w.status(event.GangStatus{Workload: bad, Attempt: 1, Created: true, Gone: true, Released: true})
 	}
+	hold := func(w *world) {
+		w.publish(event.WorkloadSubject("default"), &event.WorkloadHold{Workload: bad, By: "ann@ops"})
+	}
+	dropped := func(w *world) { w.deadLettered(1) }
+	noted := fmt.Sprintf("'%s' = ANY (NEW.workloads)", bad)
 	odd := func(w *world) {
 		gang := gangOf("bad", "default", 1)
 		gang.PodSets[1].Name = "odd"
@@ -188,6 +193,9 @@ func refusalsOfOne() map[string]refusal {
 		"the removal of reservations":   {run, "reservations", "DELETE", is("OLD.workload"), "XX123", end, nil},
 		"a message about one that runs": {run, "outbox", "INSERT", "position('bad' IN convert_from(NEW.message, 'UTF8')) > 0", "XX000", cancel, notStorable},
 		"the state of one that runs":    {run, "workloads", "UPDATE", is("NEW.id"), "23502", cancel, notStorable},
+		"what is asked of one":          {wait, "workloads", "UPDATE OF asked", is("NEW.id"), "XX123", hold, dropped},
+		"the note of a submission":      {nil, "commits", "INSERT", noted, "XX123", submit, rejected},
+		"the note of one that runs":     {run, "commits", "INSERT", noted, "XX123", cancel, notStorable},
 	}
 }
 

@@ -91,8 +91,7 @@ func elsewhere() map[string]string {
 		"INSERT applied_changes": "the same transaction",
 		"DELETE quarantine":      "a command of an operator, who gets the error",
 		"INSERT past_usage":      "TestPastUsageThatIsRefusedEndsNoTerm",
-		"INSERT commits":         "TestWhatIsRefusedToAllIsNobodysFault: without it there is no decision",
-		"UPDATE leader":          "the same: without it there is no leader",
+		"UPDATE leader":          "TestWhatIsRefusedToAllIsNobodysFault: without it there is no leader",
 	}
 }
 
@@ -107,7 +106,7 @@ func TestEveryStatementMayBeRefused(t *testing.T) {
 	for _, refusals := range []map[string]refusal{refusalsOfOne(), refusalsOfNode()} {
 		for name, c := range refusals {
 			for verb := range strings.SplitSeq(c.events, " OR ") {
-				known[verb+" "+c.table] = name
+				known[strings.Fields(verb)[0]+" "+c.table] = name
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func (w *Writer) Diagnose(ctx context.Context, decision *Decision, cause error, 
 	}
 	e := &examination{
 		changes: decision.Changes, submitted: map[workload.ID]bus.Delivery{}, about: map[workload.ID][]bus.Delivery{},
-		known: memory.quarantined, now: now, examined: map[workload.ID]bool{},
+		requests: map[workload.ID][]bus.Delivery{}, known: memory.quarantined, now: now, examined: map[workload.ID]bool{},
 	}
 	for _, message := range decision.Batch {
 		e.index(message)
@@ -75,6 +75,7 @@ type examination struct {
 	changes   state.Changes
 	submitted map[workload.ID]bus.Delivery
 	about     map[workload.ID][]bus.Delivery // other messages
+	requests  map[workload.ID][]bus.Delivery // those that ask something of a workload
 	known     QuarantineSet
 	now       time.Time
 	examined  map[workload.ID]bool
@@ -91,7 +92,7 @@ func (e *examination) index(d bus.Delivery) {
 	case *event.WorkloadSubmitted:
 		e.submitted[p.Workload.ID] = d
 	case event.Request:
-		e.about[p.About()] = append(e.about[p.About()], d)
+		e.about[p.About()], e.requests[p.About()] = append(e.about[p.About()], d), append(e.requests[p.About()], d)
 	case *event.GangStatus:
 		e.about[p.Workload] = append(e.about[p.Workload], d)
 	}
@@ -116,14 +117,21 @@ func (e *examination) blame(r store.Refusal) {
 	later := r.Part == store.PartPlaces && store.ViolatesGuard(r.Cause) // it can be stored as one that waits
 	submission, submitted := e.submitted[r.Workload]
 	switch {
+	case r.Part == store.PartAsked && len(e.requests[r.Workload]) > 0: // the workload itself can be stored
+		e.drop(e.requests[r.Workload], r.Cause)
 	case isNew && submitted && !later:
 		e.found.Rejected = append(e.found.Rejected, Refused{submission, r.Cause})
 	case !isNew && errors.Is(store.Explained(r.Cause), store.ErrBadData) && len(e.about[r.Workload]) > 0:
-		for _, d := range e.about[r.Workload] {
-			e.found.Dropped = append(e.found.Dropped, Refused{d, r.Cause})
-		}
+		e.drop(e.about[r.Workload], r.Cause)
 	default:
 		e.found.Quarantined = append(e.found.Quarantined, e.quarantine(r))
+	}
+}
+
+// drop gives up messages that carry what cannot be stored.
+func (e *examination) drop(messages []bus.Delivery, cause error) {
+	for _, d := range messages {
+		e.found.Dropped = append(e.found.Dropped, Refused{d, cause})
 	}
 }
 
@@ -146,7 +154,7 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 		return a
 	case r.Part == store.PartPlaces && replaced > 0:
 		a.Level, a.Attempt = state.QuarantineHeld, replaced
-	case r.Part == store.PartEnd, r.Part == store.PartRelease:
+	case r.Part == store.PartEnd, r.Part == store.PartRelease, r.Part == store.PartCommit:
 		a.Level = state.QuarantineFrozen
 	}
 	if before.Level >= a.Level && before.Attempt == a.Attempt {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"muster.dev/muster/pkg/decide/admission"
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
@@ -25,12 +23,15 @@ type Part string
 // The parts, in the order in which they are written.
 const (
 	PartRecord    Part = "the record of the decision"
+	PartCommit    Part = "the note of what a commit touches"
 	PartPastUsage Part = "the past usage of a queue"
 	PartNode      Part = "a node"
 	PartRelease   Part = "giving back of places"
 	PartEnd       Part = "the end of a workload"
 	PartAdded     Part = "a new workload"
 	PartPlaces    Part = "the state and places of a workload"
+	PartAsked     Part = "the last requests of a workload"
+	PartHeard     Part = "when the cluster of a workload was heard again"
 	PartHistory   Part = "the history of a workload"
 	PartMessage   Part = "a message about a workload"
 )
@@ -71,12 +72,14 @@ type probe struct {
 	store   *Store
 	tx      pgx.Tx
 	epoch   int64
+	version int64 // the one after the last
 	refused []Refusal
 }
 
 func (p *probe) run(ctx context.Context, changes state.Changes, record Record) ([]Refusal, error) {
 	begin := newBatch(p.epoch)
 	begin.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
+	begin.Queue(`SELECT coalesce(max(version), 0) + 1 FROM commits`).QueryRow(func(row pgx.Row) error { return row.Scan(&p.version) })
 	if err := p.tx.SendBatch(ctx, begin).Close(); err != nil {
 		return nil, err
 	}
@@ -96,109 +99,13 @@ func (p *probe) try(ctx context.Context, c state.Changes, record Record) error {
 		}
 	}
 	for _, part := range []func(context.Context, state.Changes) error{
-		p.pastUsage, p.nodes, p.released, p.ended, p.added, p.places, p.dropped, p.history, p.messages,
+		p.commit, p.pastUsage, p.nodes, p.released, p.ended, p.added, p.places, p.asked, p.heard, p.dropped, p.history, p.messages,
 	} {
 		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *probe) pastUsage(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartPastUsage, c.PastUsage, queuePastUsage, func(quota.PastUsage) Refusal { return Refusal{} })
-}
-
-func (p *probe) nodes(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartNode, c.Nodes, queueNodes, ofNode)
-}
-
-func ofNode(n state.NodeRow) Refusal {
-	return Refusal{Node: admission.NodeKey{Cluster: n.Cluster, Name: n.Name}}
-}
-
-func (p *probe) released(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartRelease, slices.Concat(c.Freed, replacedLive(c)), queueRelease, ofWorkload)
-}
-
-func ofWorkload(id workload.ID) Refusal { return Refusal{Workload: id} }
-
-func (p *probe) ended(ctx context.Context, c state.Changes) error {
-	var ended []archived
-	for _, r := range c.Updated {
-		if isCold(r) {
-			ended = append(ended, archived{Record: r})
-		}
-	}
-	for _, a := range c.Added {
-		if isCold(a.Record) {
-			ended = append(ended, archived{a.Record, a.Order, a.Manifest})
-		}
-	}
-	return probePart(ctx, p, PartEnd, ended, queueFinished, func(a archived) Refusal { return ofWorkload(a.ID) })
-}
-
-// unknownEpoch is of no term: nothing is remembered of it.
-const unknownEpoch = -1
-
-// added tries new workloads as if they waited, so that a refused admission is distinguished
-// from a refused submission.
-func (p *probe) added(ctx context.Context, c state.Changes) error {
-	waiting := slices.DeleteFunc(slices.Clone(c.Added), func(a state.Added) bool { return isCold(a.Record) })
-	for i := range waiting {
-		r := &waiting[i].Record
-		r.Phase, r.Holding, r.Cluster, r.Flavors, r.Placements = workload.Queued, false, "", nil, nil
-	}
-	return probePart(ctx, p, PartAdded, waiting, func(b *pgx.Batch, some []state.Added) {
-		rows := make([]row, len(some))
-		for i, a := range some {
-			rows[i] = newRow(a.Record, a.Order)
-		}
-		queueManifests(b, some)
-		p.store.queueShapes(b, unknownEpoch, rows)
-		queueLive(b, rows, nil, nil)
-	}, func(a state.Added) Refusal { return ofWorkload(a.ID) })
-}
-
-// places tries the state of live workloads with their places.
-func (p *probe) places(ctx context.Context, c state.Changes) error {
-	live := slices.Clone(c.Updated)
-	for _, a := range c.Added {
-		live = append(live, a.Record)
-	}
-	live = slices.DeleteFunc(live, isCold)
-	of := map[workload.ID][]state.Reservation{}
-	for _, r := range slices.Concat(c.Reserved, c.Replaced) {
-		of[r.Workload] = append(of[r.Workload], r)
-	}
-	return probePart(ctx, p, PartPlaces, live, func(b *pgx.Batch, some []workload.Record) {
-		rows := make([]row, len(some))
-		var reserved []state.Reservation
-		for i, r := range some {
-			rows[i] = newRow(r, 0)
-			reserved = append(reserved, of[r.ID]...)
-		}
-		p.store.queueShapes(b, unknownEpoch, rows)
-		queueLive(b, nil, rows, reserved)
-	}, func(r workload.Record) Refusal { return ofWorkload(r.ID) })
-}
-
-func (p *probe) dropped(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartNode, c.Nodes, queueDropped, ofNode)
-}
-
-func (p *probe) history(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartHistory, c.History, func(b *pgx.Batch, some []state.HistoryRow) {
-		queueHistory(b, state.Changes{Epoch: c.Epoch, Version: c.Version, History: some})
-	}, func(h state.HistoryRow) Refusal { return ofWorkload(h.Workload) })
-}
-
-func (p *probe) messages(ctx context.Context, c state.Changes) error {
-	return probePart(ctx, p, PartMessage, c.Messages, func(b *pgx.Batch, some []state.Message) {
-		if outgoing, err := Encode(some); err == nil { // Prepare has encoded them before
-			queueOutbox(b, outgoing)
-		}
-	}, func(m state.Message) Refusal { return ofWorkload(workload.ID(m.Payload.CloudEventSubject())) })
 }
 
 // probePart tries one part, halves what is refused, and leaves written what is not.
@@ -230,4 +137,11 @@ func probePart[T any](ctx context.Context, p *probe, part Part, items []T, queue
 	refusal.Part, refusal.Cause = part, cause
 	p.refused = append(p.refused, refusal)
 	return nil
+}
+
+// undone queues statements, and takes back what they have written.
+func undone(batch *pgx.Batch, queue func()) {
+	batch.Queue(`SAVEPOINT undone`)
+	queue()
+	batch.Queue(`ROLLBACK TO SAVEPOINT undone`)
 }

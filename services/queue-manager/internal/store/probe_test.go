@@ -44,6 +44,8 @@ func life(t *testing.T, l ledger) (changes state.Changes, bad, good workload.ID)
 	ended := admitted(1, "ends", 1, 1, 100).Added[0].Record
 	ended.Phase, ended.Holding, ended.Times.Finished = workload.Failed, false, time.Now()
 	move := replaced(admitted(2, "moves", 1, 1, 100), place{"workers", "m", 1})
+	changes.Asked = []state.Asked{{Workload: changes.Added[0].ID}}
+	changes.HeardAgain = []state.HeardAgain{{Workload: event.WorkloadID("test", "moves"), At: time.Now()}}
 	changes.PastUsage = []quota.PastUsage{{Queue: "default", History: quota.History{At: time.Now().UTC(), Used: map[resource.Name]float64{"cpu": 1}}}}
 	changes.Freed, changes.Replaced = []workload.ID{ended.ID}, move.Replaced
 	changes.Updated = append(move.Updated, ended)
@@ -72,18 +74,22 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 		part                            store.Part
 		workload                        workload.ID
 	}{
-		"manifest":    {"manifests", "INSERT", of("NEW.workload", starts), "XX123", store.PartAdded, starts},
-		"submission":  {"workloads", "INSERT", of("NEW.id", starts), "54000", store.PartAdded, starts},
-		"admission":   {"workloads", "INSERT OR UPDATE", "NEW.phase = 'admitted' AND " + of("NEW.id", starts), "23514", store.PartPlaces, starts},
-		"reservation": {"reservations", "INSERT", of("NEW.workload", starts), "P0001", store.PartPlaces, starts},
-		"move":        {"reservations", "INSERT", of("NEW.workload", moves), "23514", store.PartPlaces, moves},
-		"give-back":   {"reservations", "DELETE", of("OLD.workload", moves), "22021", store.PartRelease, moves},
-		"archive":     {"archive_rest", "INSERT", of("NEW.id", ends), "22P05", store.PartEnd, ends},
-		"history":     {"history_rest", "INSERT", of("NEW.workload", starts), "22001", store.PartHistory, starts},
-		"message":     {"outbox", "INSERT", of("NEW.event_id", starts), "0A000", store.PartMessage, starts},
-		"node":        {"nodes", "INSERT OR UPDATE", "NEW.name = 'o'", "23502", store.PartNode, ""},
-		"past usage":  {"past_usage", "INSERT", "NEW.queue = 'default'", "XX000", store.PartPastUsage, ""},
-		"record":      {"decisions_rest", "INSERT", "NEW.number = 7", "42804", store.PartRecord, ""},
+		"manifest":     {"manifests", "INSERT", of("NEW.workload", starts), "XX123", store.PartAdded, starts},
+		"submission":   {"workloads", "INSERT", of("NEW.id", starts), "54000", store.PartAdded, starts},
+		"admission":    {"workloads", "INSERT OR UPDATE", "NEW.phase = 'admitted' AND " + of("NEW.id", starts), "23514", store.PartPlaces, starts},
+		"reservation":  {"reservations", "INSERT", of("NEW.workload", starts), "P0001", store.PartPlaces, starts},
+		"move":         {"reservations", "INSERT", of("NEW.workload", moves), "23514", store.PartPlaces, moves},
+		"give-back":    {"reservations", "DELETE", of("OLD.workload", moves), "22021", store.PartRelease, moves},
+		"archive":      {"archive_rest", "INSERT", of("NEW.id", ends), "22P05", store.PartEnd, ends},
+		"request":      {"workloads", "UPDATE OF asked", of("NEW.id", starts), "XX123", store.PartAsked, starts},
+		"heard again":  {"workloads", "UPDATE OF heard_again", of("NEW.id", moves), "XX123", store.PartHeard, moves},
+		"note":         {"commits", "INSERT", fmt.Sprintf("'%s' = ANY (NEW.workloads)", moves), "XX123", store.PartCommit, moves},
+		"note of node": {"commits", "INSERT", "'o' = ANY (NEW.nodes)", "XX123", store.PartCommit, ""},
+		"history":      {"history_rest", "INSERT", of("NEW.workload", starts), "22001", store.PartHistory, starts},
+		"message":      {"outbox", "INSERT", of("NEW.event_id", starts), "0A000", store.PartMessage, starts},
+		"node":         {"nodes", "INSERT OR UPDATE", "NEW.name = 'o'", "23502", store.PartNode, ""},
+		"past usage":   {"past_usage", "INSERT", "NEW.queue = 'default'", "XX000", store.PartPastUsage, ""},
+		"record":       {"decisions_rest", "INSERT", "NEW.number = 7", "42804", store.PartRecord, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +115,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 			if !errors.As(refused[0].Cause, &state) || state.Code != c.state {
 				t.Errorf("the cause is %v, want SQLSTATE %s", refused[0].Cause, c.state)
 			}
-			if c.part == store.PartNode && refused[0].Node.Name != "o" {
+			if about := c.part == store.PartNode || c.part == store.PartCommit && c.workload == ""; about != (refused[0].Node.Name == "o") {
 				t.Errorf("the node is %v", refused[0].Node)
 			}
 			if version := l.version(t); version != changes.Version-1 {
@@ -122,7 +128,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 // When the database refuses everything, no workload is to blame.
 func TestNoWorkloadIsToBlameForWhatIsRefusedToAll(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"workloads", "reservations", "manifests", "archive_rest", "history_rest", "outbox", "nodes"} {
+	for _, table := range []string{"commits", "workloads", "reservations", "manifests", "archive_rest", "history_rest", "outbox", "nodes"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			l := open(t)
