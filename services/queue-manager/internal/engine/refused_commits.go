@@ -114,7 +114,7 @@ func (e *examination) blame(r store.Refusal) {
 	}
 	e.examined[r.Workload] = true
 	isNew := slices.ContainsFunc(e.changes.Added, func(a state.Added) bool { return a.ID == r.Workload })
-	later := r.Part == store.PartPlaces && store.ViolatesGuard(r.Cause) // it can be stored as one that waits
+	later := admissible(r) // it can be stored as one that waits
 	submission, submitted := e.submitted[r.Workload]
 	switch {
 	case r.Part == store.PartAsked && len(e.requests[r.Workload]) > 0: // the workload itself can be stored
@@ -147,12 +147,10 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 		return 0
 	}
 	switch admitted, replaced := attempt(e.changes.Reserved), attempt(e.changes.Replaced); {
-	case r.Part == store.PartPlaces && admitted > 0 && store.ViolatesGuard(r.Cause):
-		// The decision rests on something else than the ledger, which the next term
-		// reads: the workload itself need not be at fault.
+	case admitted > 0 && admissible(r):
 		a.Level, a.Until = state.QuarantineHeld, e.now.Add(heldFor(a.Tries)).UTC()
 		return a
-	case r.Part == store.PartPlaces && replaced > 0:
+	case (r.Part == store.PartPlaces || r.Part == store.PartCharges) && replaced > 0:
 		a.Level, a.Attempt = state.QuarantineHeld, replaced
 	case r.Part == store.PartEnd, r.Part == store.PartRelease, r.Part == store.PartCommit:
 		a.Level = state.QuarantineFrozen
@@ -163,7 +161,14 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 	return a
 }
 
-// An admission that a guard refused is tried again after firstHeld, then after twice
+// admissible reports whether a workload whose admission was refused need not be at fault, so that
+// it waits and is tried again. Where a guard refused, the decision rests on something else than
+// the ledger, which the next term reads. Where the charges were refused, so are those of others.
+func admissible(r store.Refusal) bool {
+	return r.Part == store.PartCharges || r.Part == store.PartPlaces && store.ViolatesGuard(r.Cause)
+}
+
+// An admission that is refused so is tried again after firstHeld, then after twice
 // as long each time, at most after longestHeld.
 const (
 	firstHeld   = 15 * time.Second

@@ -30,6 +30,7 @@ const (
 	PartEnd       Part = "the end of a workload"
 	PartAdded     Part = "a new workload"
 	PartPlaces    Part = "the state and places of a workload"
+	PartCharges   Part = "what a workload uses of quota"
 	PartAsked     Part = "the last requests of a workload"
 	PartHeard     Part = "when the cluster of a workload was heard again"
 	PartHistory   Part = "the history of a workload"
@@ -39,7 +40,8 @@ const (
 // Refusal is something of a commit that the database does not store.
 type Refusal struct {
 	Part
-	// Workload, or node, that it is about; neither for PartRecord and PartPastUsage.
+	// Workload, or node, that it is about; neither for PartRecord and PartPastUsage. A node
+	// is to blame for PartPlaces when nobody gets a place there.
 	Workload workload.ID
 	Node     admission.NodeKey
 	Cause    error
@@ -72,7 +74,8 @@ type probe struct {
 	store   *Store
 	tx      pgx.Tx
 	epoch   int64
-	version int64 // the one after the last
+	version int64  // the one after the last
+	queue   string // a queue that takes what is made up; empty for none
 	refused []Refusal
 }
 

@@ -85,29 +85,6 @@ func (p *probe) added(ctx context.Context, c state.Changes) error {
 	}, func(a state.Added) Refusal { return ofWorkload(a.ID) })
 }
 
-// places tries the state of live workloads with their places.
-func (p *probe) places(ctx context.Context, c state.Changes) error {
-	live := slices.Clone(c.Updated)
-	for _, a := range c.Added {
-		live = append(live, a.Record)
-	}
-	live = slices.DeleteFunc(live, isCold)
-	of := map[workload.ID][]state.Reservation{}
-	for _, r := range slices.Concat(c.Reserved, c.Replaced) {
-		of[r.Workload] = append(of[r.Workload], r)
-	}
-	return probePart(ctx, p, PartPlaces, live, func(b *pgx.Batch, some []workload.Record) {
-		rows := make([]row, len(some))
-		var reserved []state.Reservation
-		for i, r := range some {
-			rows[i] = newRow(r, 0)
-			reserved = append(reserved, of[r.ID]...)
-		}
-		p.store.queueShapes(b, unknownEpoch, rows)
-		queueLive(b, nil, rows, reserved)
-	}, func(r workload.Record) Refusal { return ofWorkload(r.ID) })
-}
-
 func (p *probe) asked(ctx context.Context, c state.Changes) error {
 	return probePart(ctx, p, PartAsked, c.Asked, queueAsked, func(a state.Asked) Refusal { return ofWorkload(a.Workload) })
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -20,13 +18,11 @@ func (p *probe) sample(ctx context.Context) error {
 	if _, err := p.tx.Exec(ctx, `SAVEPOINT sample`); err != nil {
 		return err
 	}
-	var queue string
-	if err := p.tx.QueryRow(ctx, `SELECT coalesce(min(name), '') FROM queues`).Scan(&queue); err != nil {
+	if err := p.tx.QueryRow(ctx, `SELECT coalesce(min(name), '') FROM queues`).Scan(&p.queue); err != nil {
 		return err
 	}
-	if queue != "" {
-		now := time.Now()
-		for _, c := range sampleLife(queue, p.epoch, now) {
+	if p.queue != "" {
+		for _, c := range sampleLife(p.queue, p.epoch, time.Now()) {
 			if err := p.try(ctx, c, Record{}); err != nil { // decisions go on without a record
 				return err
 			}
@@ -41,25 +37,18 @@ func (p *probe) sample(ctx context.Context) error {
 
 // sampleLife is an admission and an end of a workload that there is not.
 func sampleLife(queue string, epoch int64, now time.Time) []state.Changes {
-	id := workload.ID(uuid.NewString())
-	name := "muster-probe-" + string(id)
-	record := workload.Record{
-		Workload: workload.Workload{
-			ID: id, Queue: queue, Namespace: name, Kind: "Probe", Name: name, Digest: name,
-			PodSets: []workload.PodSet{{Name: "probe", Count: 1}},
-		},
-		Phase: workload.Admitted, Attempt: 1, Cluster: name, Holding: true, Times: workload.Times{Submitted: now, Admitted: now},
-	}
+	record := madeUp(queue, "muster-probe", now)
+	id, name := record.ID, record.Name
 	traces := func(r workload.Record) ([]state.HistoryRow, []state.Message) {
 		return []state.HistoryRow{{Workload: id, At: now, Phase: r.Phase, Attempt: 1, Cluster: r.Cluster}},
 			[]state.Message{{ID: name + string(r.Phase), Subject: "muster.probe", At: now, Payload: &event.WorkloadChanged{Record: r}}}
 	}
-	node := state.NodeRow{Node: capacity.Node{Cluster: name, Name: name, Ready: true, Allocatable: resource.List{"cpu": 1}}, Present: true}
+	node := state.NodeRow{Node: capacity.Node{Cluster: record.Cluster, Name: name, Ready: true, Allocatable: resource.List{"cpu": 1}}, Present: true}
 	begins := state.Changes{
 		Epoch: epoch, Nodes: []state.NodeRow{node},
 		Added: []state.Added{{Record: record, Order: sampleOrder, Manifest: []byte(`{}`)}},
 		Reserved: []state.Reservation{{
-			Workload: id, Attempt: 1, Cluster: name, Placement: workload.Placement{PodSet: "probe", Node: name, Pods: 1}, Requests: resource.List{"cpu": 1},
+			Workload: id, Attempt: 1, Cluster: record.Cluster, Placement: workload.Placement{PodSet: "probe", Node: name, Pods: 1}, Requests: resource.List{"cpu": 1},
 		}},
 	}
 	begins.History, begins.Messages = traces(record)
