@@ -30,7 +30,7 @@ type Quarantined struct {
 	// goes there, and what is stored of it stays.
 	Node  admission.NodeKey `json:"node,omitzero"`
 	Level QuarantineLevel   `json:"level,omitempty"`
-	// Until is when a held workload is tried again; zero for not by itself.
+	// Until is when a workload or a node is tried again; zero for not by itself.
 	Until time.Time `json:"until,omitzero"`
 	// Attempt of a started workload whose places stay; another attempt is free.
 	Attempt int `json:"attempt,omitempty"`
@@ -40,9 +40,18 @@ type Quarantined struct {
 	Why string `json:"why"`
 }
 
+// Over reports whether what was kept out of decisions until a time is to be part of them again. A
+// workload that is only held is so all the time.
+func (q *Quarantined) Over(now time.Time) bool {
+	return q.Level != QuarantineHeld && !q.Until.IsZero() && !q.Until.After(now)
+}
+
 // Quarantine keeps a workload or a node out of decisions from now on. It holds until
 // the end of the term: the next one learns it again.
 func (s *State) Quarantine(a Quarantined, now time.Time) {
+	if a.Over(now) {
+		return
+	}
 	if a.Node.Name != "" {
 		s.quarantinedNodes[a.Node] = true
 		s.syncNode(a.Node)

@@ -138,6 +138,36 @@ func TestANodeIsQuarantined(t *testing.T) {
 	}
 }
 
+// What is kept for a while is part of decisions again after it, and a term that begins then does
+// not keep it.
+func TestWhatIsKeptForAWhileComesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		until time.Duration
+		phase workload.Phase
+		kept  bool
+	}{
+		"still kept": {time.Minute, workload.Queued, true},
+		"over":       {0, workload.Admitted, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 3)
+			id := s.gang().ID
+			again := New(2, s.storedAs(workload.Queued))
+			again.Quarantine(Quarantined{Workload: id, Level: QuarantineFrozen, Until: s.now.Add(c.until), Why: "no"}, s.now)
+			again.Quarantine(Quarantined{Node: admission.NodeKey{Cluster: "c", Name: "spare"}, Until: s.now.Add(c.until), Why: "no"}, s.now)
+			again.Decide(s.now)
+			if e := again.live.Get(id); e.Phase != c.phase || again.IsFrozen(id) != c.kept {
+				t.Errorf("it is %s because of %+v, kept: %t", e.Phase, e.Reason, again.IsFrozen(id))
+			}
+			if kept := len(again.quarantinedNodes) > 0; kept != c.kept {
+				t.Errorf("the node is kept: %t", kept)
+			}
+		})
+	}
+}
+
 // A gang whose places stay says so once, in this attempt only.
 func TestPlacesThatCannotBeStoredStay(t *testing.T) {
 	t.Parallel()

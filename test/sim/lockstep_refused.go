@@ -30,13 +30,16 @@ func (s *lockstep) released() {
 }
 
 // probed compares what is found to blame.
-func (s *lockstep) probed(c state.Changes, record simhooks.Record, played []simhooks.Refusal) {
+func (s *lockstep) probed(c state.Changes, record simhooks.Record, passing string, played []simhooks.Refusal, failed error) {
 	if s == nil {
 		return
 	}
 	c.Version += schemaVersion
 	record.Version += schemaVersion
-	stored, err := s.eye.Probe(context.Background(), c, record)
+	stored, err := s.eye.Probe(context.Background(), c, record, passing)
+	if failed != nil && err != nil {
+		return
+	}
 	s.must("probe", err)
 	names := func(refused []simhooks.Refusal) (names []string) {
 		for _, r := range refused {

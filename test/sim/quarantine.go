@@ -64,8 +64,12 @@ func (t *term) storeQuarantine(quarantined []state.Quarantined) {
 	_ = t.m.memory.Store(quarantined, func(quarantined []state.Quarantined) error { return t.w.disk.storeQuarantine(t.epoch, quarantined) })
 }
 
-// checkReleased ends the term when something was released, as the engine does.
+// checkReleased ends the term when something was released, or is to be tried again, as the engine
+// does.
 func (t *term) checkReleased() (over bool) {
+	if t.m.memory.Due(t.clock, t.now()) {
+		return true
+	}
 	if !t.m.memory.InQuarantine() || t.w.now.Sub(t.looked) < 2*time.Second {
 		return false
 	}

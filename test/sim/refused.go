@@ -21,10 +21,15 @@ type refusal struct {
 	hit  bool   // a commit was refused for it
 }
 
-// refusable are the parts of a commit that may be refused; codes with what SQLSTATE.
+// firstPersistent is the first seed in which refusals may have an SQLSTATE that passes by waiting.
+const firstPersistent = 9000
+
+// refusable are the parts of a commit that may be refused; codes with what SQLSTATE, and persistent
+// with what SQLSTATE that should pass by waiting.
 var (
-	refusable = []simhooks.Part{simhooks.PartAdded, simhooks.PartPlaces, simhooks.PartEnd, simhooks.PartHistory, simhooks.PartMessage}
-	codes     = []string{"XX000", "P0001", "22P05", "54000", "0A000", "42804", "MU123"}
+	refusable  = []simhooks.Part{simhooks.PartAdded, simhooks.PartPlaces, simhooks.PartEnd, simhooks.PartHistory, simhooks.PartMessage}
+	codes      = []string{"XX000", "P0001", "22P05", "54000", "0A000", "42804", "MU123"}
+	persistent = []string{"40001", "53100", "55000", "57014", "58030"}
 )
 
 // drawRefusals draws what the database refuses: one workload, or two.
@@ -44,7 +49,11 @@ func (l *ledger) refuse(f TimedFault) string {
 	if each.final != "" || l.mended || l.refused[each.id] != nil {
 		return ""
 	}
-	r := &refusal{part: refusable[f.Pick/64%uint64(len(refusable))], code: codes[f.Pick/1024%uint64(len(codes))]}
+	drawn := codes
+	if l.w.Seed >= firstPersistent {
+		drawn = slices.Concat(codes, persistent)
+	}
+	r := &refusal{part: refusable[f.Pick/64%uint64(len(refusable))], code: drawn[f.Pick/1024%uint64(len(drawn))]}
 	l.refused[each.id] = r
 	l.real.refuses(r.part, each.id, r.code)
 	return fmt.Sprintf("%s of %s, with %s", r.part, each.name, r.code)
@@ -147,12 +156,28 @@ func (l *ledger) refuses(c state.Changes) error {
 }
 
 // Probe implements engine.Store.
-func (l *ledger) Probe(_ context.Context, c state.Changes, record simhooks.Record) (refused []simhooks.Refusal, err error) {
-	return refused, l.w.call(postgresServer, "Probe", func() error {
-		refused = l.refusals(c)
-		l.real.probed(c, record, refused)
-		return nil
+func (l *ledger) Probe(_ context.Context, c state.Changes, record simhooks.Record, passing string) (refused []simhooks.Refusal, err error) {
+	return refused, l.w.call(postgresServer, "Probe", func() (err error) {
+		refused, err = looked(l.refusals(c), passing)
+		l.real.probed(c, record, passing, refused, err)
+		return err
 	})
+}
+
+// looked leaves out the refusals that should pass by waiting, but for those with the SQLSTATE that
+// is looked for. It returns the error of one of them when no others are left.
+func looked(all []simhooks.Refusal, passing string) (refused []simhooks.Refusal, err error) {
+	for _, r := range all {
+		if code := simhooks.Passing(r.Cause); code != "" && code != passing {
+			err = r.Cause
+			continue
+		}
+		refused = append(refused, r)
+	}
+	if len(refused) > 0 {
+		return refused, nil
+	}
+	return nil, err
 }
 
 // othersGoOn: whatever is refused, all others come to their end. When they have, or

@@ -94,11 +94,12 @@ const (
 	PartMessage = store.PartMessage
 )
 
-// Explained marks the errors of Postgres that are distinguished, and Suspect reports
-// whether one is for what was in the transaction.
+// Explained marks the errors of Postgres that are distinguished. Suspect reports whether one is
+// for what was in the transaction, and Passing returns the SQLSTATE of one that passes by waiting.
 var (
 	Explained = store.Explained
 	Suspect   = store.Suspect
+	Passing   = store.Passing
 )
 
 // Encode makes the messages of the outbox.

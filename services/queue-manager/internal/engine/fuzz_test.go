@@ -24,7 +24,7 @@ func (nothingKnown) Prepare(state.Changes, store.Record) (store.Transaction, err
 }
 
 // Probe implements Store: nothing is refused.
-func (nothingKnown) Probe(context.Context, state.Changes, store.Record) ([]store.Refusal, error) {
+func (nothingKnown) Probe(context.Context, state.Changes, store.Record, string) ([]store.Refusal, error) {
 	return nil, nil
 }
 

@@ -5,8 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
+	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // QuarantineSet is what is in quarantine, by the id of the workload, or by CLUSTER/NODE.
@@ -53,6 +56,10 @@ type Memory struct {
 	// failures counts the terms that failed one after the other for what was in their
 	// commits, and for which nothing was found to blame.
 	failures int
+	// persistent is the SQLSTATE with which the last commits have failed, if it should pass by
+	// waiting, and persisted how often they have one after the other.
+	persistent string
+	persisted  int
 	// fruitless counts the terms that began and failed one after the other for anything else,
 	// counted is the epoch of the last one.
 	fruitless int
@@ -81,9 +88,48 @@ func (m *Memory) StartTerm(before, epoch int64) {
 // afterWholeTerm forgets what holds until a term has ended in order: what the database
 // refused then may pass by now.
 func (m *Memory) afterWholeTerm() {
-	m.failures, m.fruitless = 0, 0
+	m.failures, m.fruitless, m.persisted = 0, 0, 0
 	m.unrecorded, m.noPastUsage = false, false
 	clear(m.poison)
+}
+
+// patience is how many commits may fail one after the other with an SQLSTATE that passes by
+// waiting, before a part of the commit may be its cause.
+const patience = 3
+
+// persisting counts a failed commit. It returns the SQLSTATE when waiting has not helped, or has
+// not helped before with something that is among the changes; else the empty string.
+func (m *Memory) persisting(cause error, changes state.Changes) string {
+	code := store.Passing(cause)
+	if code != m.persistent {
+		m.persistent, m.persisted = code, 0
+	}
+	m.persisted++
+	if code == "" || m.persisted <= patience && !m.triedBefore(changes) {
+		return ""
+	}
+	return code
+}
+
+// triedBefore reports whether something that was in quarantine until a time is among the changes.
+func (m *Memory) triedBefore(changes state.Changes) bool {
+	until := func(a state.Quarantined) bool { return !m.quarantined[keyOf(a)].Until.IsZero() }
+	return slices.ContainsFunc(changes.Added, func(a state.Added) bool { return until(state.Quarantined{Workload: a.ID}) }) ||
+		slices.ContainsFunc(changes.Updated, func(r workload.Record) bool { return until(state.Quarantined{Workload: r.ID}) }) ||
+		slices.ContainsFunc(changes.Nodes, func(n state.NodeRow) bool {
+			return until(state.Quarantined{Node: admission.NodeKey{Cluster: n.Cluster, Name: n.Name}})
+		})
+}
+
+// Due reports whether something that a term, which has begun then, keeps out of decisions is to be
+// tried again. That takes another term, because this one has not read what it has left out.
+func (m *Memory) Due(begun, now time.Time) bool {
+	for _, a := range m.quarantined {
+		if a.Over(now) && !a.Over(begun) {
+			return true
+		}
+	}
+	return false
 }
 
 // Sync brings the memory up to date with the quarantine in the ledger. It returns what an

@@ -33,9 +33,13 @@ var errReleased = fmt.Errorf("something was released from quarantine: %w", errTe
 // releaseEvery is how often the leader looks whether something was released.
 const releaseEvery = 2 * time.Second
 
-// checkReleased ends the term when something was released from quarantine. A ledger that
-// does not answer fails the next commit anyway.
+// checkReleased ends the term when something was released from quarantine, or is to be tried
+// again. A ledger that does not answer fails the next commit anyway.
 func (l *leader) checkReleased(ctx context.Context) error {
+	if l.memory.Due(l.clock.began, l.clock.now()) {
+		l.Logger.Info("trying again what was kept out of decisions for a while")
+		return errReleased
+	}
 	if !l.memory.InQuarantine() || l.clock.now().Sub(l.checkedRelease) < releaseEvery {
 		return nil
 	}

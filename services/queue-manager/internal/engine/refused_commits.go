@@ -44,15 +44,17 @@ func (d Diagnosis) Others(batch []bus.Delivery) []bus.Delivery {
 	return slices.DeleteFunc(slices.Clone(batch), func(m bus.Delivery) bool { return gone[messageOf(m)] })
 }
 
-// Diagnose finds what of a decision the database refuses, whatever the SQLSTATE;
-// memory says what is set aside already. It is for a decision whose Write has failed,
+// Diagnose finds what of a decision the database refuses, whatever the SQLSTATE; one that
+// passes by waiting when it has not passed for some terms. memory says what is set aside
+// already. It is for a decision whose Write has failed,
 // when the state is not used any more. An empty diagnosis means that nothing of the
 // decision is to blame, or that all of it can be stored now.
 func (w *Writer) Diagnose(ctx context.Context, decision *Decision, cause error, memory *Memory, now time.Time) (Diagnosis, error) {
-	if !store.Suspect(cause) {
+	passing := memory.persisting(cause, decision.Changes)
+	if !store.Suspect(cause) && (passing == "" || !w.commits(ctx, decision.Changes)) {
 		return Diagnosis{}, nil
 	}
-	refused, err := w.store.Probe(ctx, decision.Changes, decision.record)
+	refused, err := w.store.Probe(ctx, decision.Changes, decision.record, passing)
 	if err != nil {
 		return Diagnosis{}, err
 	}
@@ -67,6 +69,20 @@ func (w *Writer) Diagnose(ctx context.Context, decision *Decision, cause error, 
 		e.blame(r)
 	}
 	return e.found, nil
+}
+
+// commits reports whether the database takes a commit of nothing, on the version of the ledger
+// on which the changes rest.
+func (w *Writer) commits(ctx context.Context, changes state.Changes) bool {
+	nothing := state.Changes{Epoch: changes.Epoch, Version: changes.Version}
+	if !changes.Empty() {
+		nothing.Version--
+	}
+	transaction, err := w.store.Prepare(nothing, store.Record{})
+	if err == nil {
+		_, err = transaction(ctx)
+	}
+	return err == nil
 }
 
 // examination finds for each refusal what is to blame: a workload, a node, a message or
@@ -107,7 +123,7 @@ func (e *examination) blame(r store.Refusal) {
 		e.found.NoPastUsage = true
 		return
 	case r.Workload == "":
-		e.found.Quarantined = append(e.found.Quarantined, state.Quarantined{Node: r.Node, Tries: 1, Why: r.Cause.Error()})
+		e.found.Quarantined = append(e.found.Quarantined, e.quarantineNode(r))
 		return
 	case e.examined[r.Workload]:
 		return
@@ -148,7 +164,10 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 	}
 	switch admitted, replaced := attempt(e.changes.Reserved), attempt(e.changes.Replaced); {
 	case admitted > 0 && admissible(r):
-		a.Level, a.Until = state.QuarantineHeld, e.now.Add(heldFor(a.Tries)).UTC()
+		a.Level, a.Until = state.QuarantineHeld, e.later(a.Tries)
+		return a
+	case store.Passing(r.Cause) != "":
+		a.Level, a.Until = state.QuarantineFrozen, e.later(a.Tries)
 		return a
 	case (r.Part == store.PartPlaces || r.Part == store.PartCharges) && replaced > 0:
 		a.Level, a.Attempt = state.QuarantineHeld, replaced
@@ -161,18 +180,31 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 	return a
 }
 
+// quarantineNode keeps a node out of decisions.
+func (e *examination) quarantineNode(r store.Refusal) state.Quarantined {
+	a := state.Quarantined{Node: r.Node, Why: r.Cause.Error()}
+	a.Tries = e.known[keyOf(a)].Tries + 1
+	if store.Passing(r.Cause) != "" {
+		a.Until = e.later(a.Tries)
+	}
+	return a
+}
+
 // admissible reports whether a workload whose admission was refused need not be at fault, so that
 // it waits and is tried again. Where a guard refused, the decision rests on something else than
 // the ledger, which the next term reads. Where the charges were refused, so are those of others.
+// What passes by waiting may still pass.
 func admissible(r store.Refusal) bool {
-	return r.Part == store.PartCharges || r.Part == store.PartPlaces && store.ViolatesGuard(r.Cause)
+	return r.Part == store.PartCharges || r.Part == store.PartPlaces && (store.ViolatesGuard(r.Cause) || store.Passing(r.Cause) != "")
 }
 
-// An admission that is refused so is tried again after firstHeld, then after twice
+// What may pass is tried again after firstHeld, then after twice
 // as long each time, at most after longestHeld.
 const (
 	firstHeld   = 15 * time.Second
 	longestHeld = 30 * time.Minute
 )
+
+func (e *examination) later(tries int) time.Time { return e.now.Add(heldFor(tries)).UTC() }
 
 func heldFor(tries int) time.Duration { return min(longestHeld, firstHeld<<min(tries-1, 10)) }

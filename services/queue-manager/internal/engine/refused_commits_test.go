@@ -25,7 +25,7 @@ type refusing struct {
 	refused []store.Refusal
 }
 
-func (r refusing) Probe(context.Context, state.Changes, store.Record) ([]store.Refusal, error) {
+func (r refusing) Probe(context.Context, state.Changes, store.Record, string) ([]store.Refusal, error) {
 	return r.refused, nil
 }
 
@@ -99,14 +99,106 @@ func TestWhatComesOfARefusal(t *testing.T) {
 	}
 }
 
-// What the database refuses for good is no matter of patience.
-func TestNothingIsToBlameForALostConnection(t *testing.T) {
+// What should pass by waiting is looked for when waiting does not help, and when the database
+// takes a commit of nothing. It is kept out of decisions for a while only.
+func TestWhatDoesNotPassIsLookedFor(t *testing.T) {
 	t.Parallel()
-	writer := NewWriter(refusing{refused: []store.Refusal{{Part: store.PartEnd, Workload: refusedID, Cause: refusalWith("XX123")}}}, &Step{})
-	for range 10 {
-		found, err := writer.Diagnose(t.Context(), &Decision{}, errors.New("EOF"), NewMemory(), time.Now())
-		if err != nil || !found.Empty() {
-			t.Errorf("found is %+v, %v", found, err)
+	now := time.Unix(1_800_000_000, 0).UTC()
+	record := workload.Record{Workload: workload.Workload{ID: refusedID, Queue: "q"}, Attempt: 1}
+	admitted := state.Changes{Version: 7, Updated: []workload.Record{record}, Reserved: []state.Reservation{{Workload: refusedID, Attempt: 1}}}
+	changed := state.Changes{Version: 7, Updated: []workload.Record{record}}
+	away := errors.New("Postgres is away")
+	for name, c := range map[string]struct {
+		code    string
+		ledger  ledger
+		changes state.Changes
+		part    store.Part
+		after   int // failures
+		level   state.QuarantineLevel
+	}{
+		"an admission":       {code: "57014", changes: admitted, part: store.PartPlaces, after: patience + 1, level: state.QuarantineHeld},
+		"a state":            {code: "58030", changes: changed, part: store.PartPlaces, after: patience + 1, level: state.QuarantineFrozen},
+		"an end":             {code: "40001", changes: changed, part: store.PartEnd, after: patience + 1, level: state.QuarantineFrozen},
+		"no commit is taken": {code: "57014", changes: changed, part: store.PartEnd, ledger: ledger{write: away}},
+		"refused for good":   {code: "XX123", changes: changed, part: store.PartEnd, after: 1, level: state.QuarantineFrozen},
+		"a lost connection":  {code: "", changes: changed, part: store.PartEnd},
+		"a replaced leader":  {code: "MUFEN", changes: changed, part: store.PartEnd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cause := refusalWith(c.code)
+			writer := NewWriter(refusing{c.ledger, []store.Refusal{{Part: c.part, Workload: refusedID, Cause: cause}}}, &Step{})
+			memory, found := NewMemory(), Diagnosis{}
+			failures := 0
+			for found.Empty() && failures < 3*patience {
+				failures++
+				var err error
+				if found, err = writer.Diagnose(t.Context(), &Decision{Changes: c.changes}, cause, memory, now); err != nil {
+					t.Fatal(err)
+				}
+				memory.BackOff(cause, !found.Empty(), 0)
+			}
+			if c.after == 0 {
+				if !found.Empty() {
+					t.Errorf("after %d failures it finds %+v", failures, found)
+				}
+				return
+			}
+			if failures != c.after || len(found.Quarantined) != 1 || found.Quarantined[0].Level != c.level {
+				t.Fatalf("after %d failures it finds %+v", failures, found)
+			}
+			if a := found.Quarantined[0]; a.Until.IsZero() != (store.Passing(cause) == "") {
+				t.Errorf("it is kept until %s", a.Until)
+			}
+			memory.Remember(found)
+			memory.afterWholeTerm()
+			later := now.Add(time.Hour)
+			if again, err := writer.Diagnose(t.Context(), &Decision{Changes: c.changes}, cause, memory, later); err != nil || again.Empty() {
+				t.Errorf("what was kept and is refused again at once is %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// A term that lasts begins the count again.
+func TestATermThatLastsIsPatientAgain(t *testing.T) {
+	t.Parallel()
+	cause, memory := refusalWith("57014"), NewMemory()
+	for i, lasted := range []time.Duration{0, 0, 0, 2 * longTerm, 0, 0, 0} {
+		if code := memory.persisting(cause, state.Changes{}); code != "" && lasted == 0 {
+			t.Errorf("failure %d: it is looked for %s", i+1, code)
 		}
+		memory.BackOff(cause, false, lasted)
+	}
+	if code := memory.persisting(cause, state.Changes{}); code != "57014" {
+		t.Errorf("after %d failures it is looked for %q", patience+1, code)
+	}
+}
+
+// What is kept out of decisions for a while makes one term end when that is over.
+func TestWhatIsKeptForAWhileIsDueOnce(t *testing.T) {
+	t.Parallel()
+	begun := time.Unix(1_800_000_000, 0)
+	memory := NewMemory()
+	memory.Remember(Diagnosis{Quarantined: []state.Quarantined{
+		{Workload: refusedID, Level: state.QuarantineFrozen, Until: begun.Add(time.Minute)},
+		{Workload: "held", Level: state.QuarantineHeld, Until: begun.Add(time.Second)},
+		{Workload: "for good", Level: state.QuarantineFrozen},
+	}})
+	for name, c := range map[string]struct {
+		begun, now time.Duration
+		due        bool
+	}{
+		"before":               {0, 59 * time.Second, false},
+		"then":                 {0, time.Minute, true},
+		"later":                {0, time.Hour, true},
+		"in the term after it": {2 * time.Minute, time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if due := memory.Due(begun.Add(c.begun), begun.Add(c.now)); due != c.due {
+				t.Errorf("due is %t, want %t", due, c.due)
+			}
+		})
 	}
 }

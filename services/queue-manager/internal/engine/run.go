@@ -133,6 +133,9 @@ func (m *Memory) BackOff(cause error, blamed bool, lasted time.Duration) time.Du
 	switch {
 	case cause == nil || blamed || lasted > longTerm || errors.Is(cause, errReleased):
 		m.failures, m.fruitless = 0, 0
+		if !blamed { // another part may be refused with the same SQLSTATE
+			m.persisted = 0
+		}
 		return retryTermAfter
 	case store.Suspect(cause):
 		m.failures++

@@ -12,8 +12,9 @@ type Store interface {
 	// Prepare makes the transaction that writes the changes and what they were
 	// decided on; one of no changes asks whether the leader still is.
 	Prepare(changes state.Changes, record store.Record) (store.Transaction, error)
-	// Probe finds what of changes cannot be stored, and writes nothing.
-	Probe(ctx context.Context, changes state.Changes, record store.Record) ([]store.Refusal, error)
+	// Probe finds what of changes cannot be stored, and writes nothing. The SQLSTATE passing,
+	// if any, counts as a refusal, too.
+	Probe(ctx context.Context, changes state.Changes, record store.Record, passing string) ([]store.Refusal, error)
 }
 
 // Writer commits the decisions of a step, in their order: nothing of a decision is

@@ -20,7 +20,7 @@ func (l ledger) Prepare(state.Changes, store.Record) (store.Transaction, error) 
 	return func(context.Context) ([]store.Outgoing, error) { return make([]store.Outgoing, 1), l.write }, l.prepare
 }
 
-func (ledger) Probe(context.Context, state.Changes, store.Record) ([]store.Refusal, error) {
+func (ledger) Probe(context.Context, state.Changes, store.Record, string) ([]store.Refusal, error) {
 	return nil, nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/state"
 )
 
@@ -23,7 +25,7 @@ var ErrStale = errors.New("the ledger has changed since this was decided")
 const commitsKey = "commits_pkey"
 
 // Transaction sends a prepared transaction and returns the messages that may now leave,
-// in order. It serves once. Errors wrap ErrFenced, ErrStale or ErrBadData; after any error
+// in order. It serves once, and sends what Postgres cancels once more. Errors wrap ErrFenced, ErrStale or ErrBadData; after any error
 // nothing was written, but for a connection lost during the commit itself, when it is
 // unknown: load the state again.
 type Transaction func(ctx context.Context) ([]Outgoing, error)
@@ -52,13 +54,30 @@ func (s *Store) Prepare(changes state.Changes, record Record) (Transaction, erro
 	}
 	epoch, version := changes.Epoch, changes.Version
 	return func(ctx context.Context) ([]Outgoing, error) {
-		if err := s.send(ctx, batch); err != nil {
+		err := s.send(ctx, batch)
+		if cancelled(err) && pause.For(ctx, sendAgain) == nil {
+			err = s.send(ctx, again(batch))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("commit changes: %w", Explained(err))
 		}
 		s.noteShapes(epoch, shapes)
 		s.reach(version)
 		return outgoing, nil
 	}, nil
+}
+
+// sendAgain is after how long a cancelled transaction is sent once more, so that the term does
+// not end for a moment of strain.
+const sendAgain = 200 * time.Millisecond
+
+// again returns a batch that can be sent, of one that was.
+func again(sent *pgx.Batch) *pgx.Batch {
+	batch := &pgx.Batch{}
+	for _, q := range sent.QueuedQueries {
+		batch.QueuedQueries = append(batch.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: q.Fn})
+	}
+	return batch
 }
 
 // Explained marks the errors that a caller tells apart.

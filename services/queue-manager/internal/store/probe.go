@@ -53,8 +53,9 @@ const probeTimeout = 30 * time.Second
 // Probe finds what of changes the database refuses. It writes them part by part
 // in a transaction that it rolls back, and halves what is refused. Of the first
 // part with refusals it returns all; what comes later may be refused because of
-// them only. None means that all of it can be stored now.
-func (s *Store) Probe(ctx context.Context, changes state.Changes, record Record) (refused []Refusal, err error) {
+// them only. None means that all of it can be stored now. An error with the SQLSTATE passing,
+// which should pass by waiting and does not, counts as a refusal, too.
+func (s *Store) Probe(ctx context.Context, changes state.Changes, record Record, passing string) (refused []Refusal, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	tx, err := s.pool.Begin(ctx)
@@ -62,7 +63,7 @@ func (s *Store) Probe(ctx context.Context, changes state.Changes, record Record)
 		return nil, fmt.Errorf("look for what cannot be stored: %w", err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	p := &probe{store: s, tx: tx, epoch: changes.Epoch}
+	p := &probe{store: s, tx: tx, epoch: changes.Epoch, passing: passing}
 	if refused, err = p.run(ctx, changes, record); err != nil {
 		return nil, fmt.Errorf("look for what cannot be stored: %w", err)
 	}
@@ -76,7 +77,9 @@ type probe struct {
 	epoch   int64
 	version int64  // the one after the last
 	queue   string // a queue that takes what is made up; empty for none
+	passing string // counts as a refusal, too; empty for none
 	refused []Refusal
+	passed  error // for which something could not be tried
 }
 
 func (p *probe) run(ctx context.Context, changes state.Changes, record Record) ([]Refusal, error) {
@@ -107,6 +110,9 @@ func (p *probe) try(ctx context.Context, c state.Changes, record Record) error {
 		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
 			return err
 		}
+		if p.passed != nil {
+			return p.passed
+		}
 	}
 	return nil
 }
@@ -124,7 +130,7 @@ func probePart[T any](ctx context.Context, p *probe, part Part, items []T, queue
 	if cause == nil {
 		return nil
 	}
-	if !Suspect(cause) {
+	if !Suspect(cause) && Passing(cause) == "" {
 		return cause
 	}
 	if _, err := p.tx.Exec(ctx, `ROLLBACK TO SAVEPOINT part`); err != nil {
@@ -135,6 +141,10 @@ func probePart[T any](ctx context.Context, p *probe, part Part, items []T, queue
 			return err
 		}
 		return probePart(ctx, p, part, items[half:], queue, of)
+	}
+	if !Suspect(cause) && Passing(cause) != p.passing {
+		p.passed = cause
+		return nil
 	}
 	refusal := of(items[0])
 	refusal.Part, refusal.Cause = part, cause

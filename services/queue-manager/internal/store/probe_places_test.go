@@ -45,7 +45,7 @@ func TestWhoIsToBlameForRefusedPlaces(t *testing.T) {
 			}
 			changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
 			l.refuse(t, c.table, c.events, c.condition, "XX123")
-			refused, err := l.Probe(t.Context(), changes, store.Record{})
+			refused, err := l.Probe(t.Context(), changes, store.Record{}, "")
 			if err != nil {
 				t.Fatal(err)
 			}

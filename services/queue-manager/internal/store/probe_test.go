@@ -96,7 +96,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 			l := open(t)
 			changes, _, _ := life(t, l)
 			record := store.Record{Number: 7, Version: changes.Version, At: time.Now(), Inputs: []byte("inputs")}
-			if refused, err := l.Probe(t.Context(), changes, record); err != nil || len(refused) != 0 {
+			if refused, err := l.Probe(t.Context(), changes, record, ""); err != nil || len(refused) != 0 {
 				t.Fatalf("before anything is refused the probe finds %+v, %v", refused, err)
 			}
 			l.refuse(t, c.table, c.events, c.condition, c.state)
@@ -107,7 +107,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 			if _, err = write(t.Context()); !store.Suspect(err) {
 				t.Fatalf("the commit returned %v, which suspects nothing", err)
 			}
-			refused, err := l.Probe(t.Context(), changes, record)
+			refused, err := l.Probe(t.Context(), changes, record, "")
 			if err != nil || len(refused) != 1 || refused[0].Part != c.part || refused[0].Workload != c.workload {
 				t.Fatalf("the probe finds %+v, %v; want %s of %s", refused, err, c.part, c.workload)
 			}
@@ -134,7 +134,7 @@ func TestNoWorkloadIsToBlameForWhatIsRefusedToAll(t *testing.T) {
 			l := open(t)
 			changes, _, _ := life(t, l)
 			l.refuse(t, table, "INSERT", "true", "XX000")
-			if refused, err := l.Probe(t.Context(), changes, store.Record{}); !errors.Is(err, store.ErrEverything) {
+			if refused, err := l.Probe(t.Context(), changes, store.Record{}, ""); !errors.Is(err, store.ErrEverything) {
 				t.Errorf("the probe finds %+v, %v", refused, err)
 			}
 		})

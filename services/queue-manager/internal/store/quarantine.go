@@ -109,7 +109,7 @@ func (s *Store) explainQuarantined(ctx context.Context, live []state.StoredWorkl
 	}
 	for _, a := range quarantined {
 		for i := range live {
-			if live[i].ID == a.Workload && a.Level >= state.QuarantineFailed {
+			if live[i].ID == a.Workload && a.Level >= state.QuarantineFailed && !a.Over(time.Now()) {
 				live[i].Reason = a.Reason()
 			}
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -36,6 +37,27 @@ func Suspect(err error) bool {
 		return false
 	}
 	return refused.Code != fenced && !isStale(refused) && !slices.Contains(passing, refused.Code[:2])
+}
+
+// Passing returns the SQLSTATE of a refusal that passes by waiting; empty for any other error.
+func Passing(err error) string {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || len(refused.Code) != 5 || isStale(refused) || !slices.Contains(passing, refused.Code[:2]) {
+		return ""
+	}
+	return refused.Code
+}
+
+// cancelled reports whether Postgres has cancelled a transaction that it may store at once: for
+// another one, for a lock, or for the time that a statement took. Of 40003 it does not know
+// whether the transaction is stored.
+func cancelled(err error) bool {
+	switch code := Passing(err); code {
+	case "55P03", "57014":
+		return true
+	default:
+		return strings.HasPrefix(code, "40") && code != "40003"
+	}
 }
 
 // ViolatesGuard reports whether a guard of the ledger refused.
