@@ -46,6 +46,8 @@ type State struct {
 	permissions permissions
 	// distress is what the reasons of the gangs in each cluster show of it.
 	distress map[string]distress
+	// unread are Stored.Unread.
+	unread []Quarantined
 	// lacking has since when gangs are in the Demand whose flavors take turns.
 	lacking map[workload.ID]time.Time
 }
@@ -64,6 +66,9 @@ type Stored struct {
 	Nodes     []StoredNode
 	LastOrder int64
 	Version   int64 // of the ledger
+	// Unread are the live workloads of which the database refuses to read the row. Those that
+	// hold places are among Workloads all the same, with what else is stored of them.
+	Unread []Quarantined `json:"-"`
 	// MaxEvent is the size of the largest event that the bus takes, in bytes.
 	MaxEvent int64
 	// NoCertificates: the certificates of events are not read, as in a played world.
@@ -105,6 +110,7 @@ func New(epoch int64, stored Stored) *State {
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
 		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version, permissions: permissions{}, distress: map[string]distress{},
+		unread: stored.Unread,
 	}
 	s.healing = healing{l, &s.sizing}
 	s.deadlines = deadlines{l, &s.healing, &s.idling}
@@ -152,6 +158,9 @@ func (s *State) BeginDecisions(now time.Time) {
 
 // CatchingUp reports whether what was observed before the term is still being taken in.
 func (s *State) CatchingUp() bool { return s.catchingUp }
+
+// Unread returns the live workloads that could not be read when the state was loaded.
+func (s *State) Unread() []Quarantined { return s.unread }
 
 // Counts returns how many workloads wait and how many are live beyond waiting.
 func (s *State) Counts() (waiting, started int) {

@@ -7,6 +7,7 @@ import (
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/queue-manager/app"
 )
 
 // refuseToRead has the database refuse to read the row of a workload in a table, for
@@ -49,6 +50,59 @@ func TestWhatCannotBeReadOfOneConcernsItAlone(t *testing.T) {
 	w.others("third")
 	if terms := w.terms() - after; terms > 0 {
 		t.Errorf("there were %d terms more later on", terms)
+	}
+}
+
+// The row of a live workload cannot be read: it stays as it is, what it holds stays charged, and
+// everybody else goes on. Released after the repair, it goes on, too.
+func TestALiveRowThatCannotBeReadConcernsItAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		workers int
+		holds   bool
+	}{
+		"one that waits": {workers: 3}, // more than there is
+		"one that runs":  {workers: 1, holds: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.node("a", 2)
+			bad := w.submit(gangOf("bad", "default", c.workers))
+			if c.holds {
+				w.started(bad, 1)
+			} else {
+				w.waits(bad, workload.ReasonFit)
+			}
+			w.stop()
+			w.refuseToRead("workloads", bad)
+			w.countTerms()
+			w.start()
+			w.others("first")
+			w.metric("muster_quarantined", 1)
+			w.submit(gangOf("bad", "default", 1))
+			if reason := w.rejected(bad).Reason; reason.Kind != workload.ReasonNotStorable {
+				t.Errorf("it was rejected because of %+v", reason)
+			}
+			w.others("second")
+			if c.holds {
+				w.waits(w.submit(gangOf("large", "default", 2)), workload.ReasonFit)
+			}
+			if terms := w.terms(); terms > fewTerms {
+				t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
+			}
+			w.sql(`DROP POLICY unread_for_test ON workloads`)
+			if _, err := app.Unquarantine(w.ctx, w.config.DatabaseURL, []string{string(bad)}); err != nil {
+				t.Fatal(err)
+			}
+			w.metric("muster_quarantined", 0)
+			w.cancel("default", bad)
+			if c.holds {
+				w.command(bad, event.Absent, 1)
+			} else {
+				w.phase(bad, workload.Cancelled)
+			}
+		})
 	}
 }
 

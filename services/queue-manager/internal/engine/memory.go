@@ -170,6 +170,18 @@ func (m *Memory) Remember(d Diagnosis) {
 	m.quarantined.Add(d.Quarantined...)
 }
 
+// addUnread adds live workloads of which the database refuses to read the row, and returns those
+// that were not kept out of decisions before.
+func (m *Memory) addUnread(unread []state.Quarantined) (added []state.Quarantined) {
+	for _, a := range unread {
+		if before := m.quarantined[keyOf(a)]; before.Level < a.Level || !before.Until.IsZero() {
+			m.quarantined.Add(a)
+			added = append(added, a)
+		}
+	}
+	return added
+}
+
 // Unannounced returns the frozen workloads whose present try no event has named yet.
 // They count as announced from then on.
 func (m *Memory) Unannounced(s *state.State) (unannounced []state.Quarantined) {
@@ -199,12 +211,13 @@ func (m *Memory) Store(quarantined []state.Quarantined, write func([]state.Quara
 }
 
 // Unstored returns what of the quarantine only this process knows: nodes, and workloads
-// that the state has.
+// that the state has or could not read.
 func (m *Memory) Unstored(s *state.State) (unstored []state.Quarantined) {
 	for _, key := range slices.Sorted(maps.Keys(m.quarantined)) {
 		a := m.quarantined[key]
 		_, live := s.Record(a.Workload)
-		if !m.stored[key] && (live || a.Node.Name != "") {
+		unread := slices.ContainsFunc(s.Unread(), func(u state.Quarantined) bool { return u.Workload == a.Workload })
+		if !m.stored[key] && (live || unread || a.Node.Name != "") {
 			unstored = append(unstored, a)
 		}
 	}

@@ -18,6 +18,10 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 		return err
 	}
 	l.memory.Sync(quarantined)
+	for _, a := range l.memory.addUnread(l.state.Unread()) {
+		l.Metrics.notStorable.WithLabelValues("workload").Inc()
+		l.Logger.Error("cannot read a live workload; it stays as it is", zap.String("workload", string(a.Workload)), zap.String("reason", a.Why))
+	}
 	l.memory.ApplyTo(l.step, l.clock.now())
 	l.storeQuarantine(ctx, l.memory.Unstored(l.state))
 	l.Metrics.quarantined.Set(float64(len(l.memory.quarantined)))

@@ -179,13 +179,16 @@ func (s *standby) warm(ctx context.Context, epoch int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !s.state.HasConfiguration(stored.Queues, stored.Policy) {
+	if !s.state.HasConfiguration(stored.Queues, stored.Policy) || len(s.state.Unread()) > 0 {
 		return false, nil
 	}
 	if err := s.catchUp(ctx); err != nil {
 		return false, nil // load again; if Postgres is away that fails
 	}
 	last, err := s.Store.LastOrder(ctx)
+	if store.Suspect(err) {
+		return false, nil // a live workload cannot be read, which is left out when all is loaded
+	}
 	if err != nil {
 		return false, err
 	}

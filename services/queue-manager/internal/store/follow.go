@@ -156,6 +156,9 @@ func (s *Store) LastOrder(ctx context.Context) (order int64, err error) {
 	return order, nil
 }
 
+// lastArchived is the place of the last submission that has ended.
+const lastArchived = `SELECT coalesce((SELECT max(submission) FROM archive), 0)`
+
 const lastOrder = `SELECT greatest((SELECT max(submission) FROM workloads), (SELECT max(submission) FROM archive), 0)`
 
 // Settings reads what governs, as stored.

@@ -39,46 +39,80 @@ func (s *Store) loadState(ctx context.Context, epoch, maxEvent int64) (loaded *s
 }
 
 // Read reads all of one moment: it calls begin with everything but the workloads,
-// then each with one after the other, in the order of submission.
+// then each with one after the other, in the order of submission. When the database refuses to
+// read a live workload, Read begins once more, from begin on, and leaves that one out.
 func (s *Store) Read(ctx context.Context, begin func(state.Stored), each func(state.StoredWorkload)) error {
 	return s.read(ctx, func(stored state.Stored, _ int64) { begin(stored) }, each)
 }
 
 // read is Read; begin gets the epoch of the last commit, too.
 func (s *Store) read(ctx context.Context, begin func(stored state.Stored, committed int64), each func(state.StoredWorkload)) error {
-	ctx = patient(ctx)
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
-		var stored state.Stored
-		// It may take as long as it takes: a leader that cannot read cannot lead.
-		if _, err = tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
-			return fmt.Errorf("prepare to load: %w", err)
-		}
-		settings, err := loadSettings(ctx, tx)
+	err := s.readIn(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		stored, committed, err := loadRest(ctx, tx, lastOrder)
 		if err != nil {
 			return err
-		}
-		stored.Queues, stored.Policy = settings.Queues, settings.Policy
-		if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
-			return fmt.Errorf("load nodes: %w", err)
-		}
-		if stored.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
-			return err
-		}
-		var committed int64
-		err = tx.QueryRow(ctx, lastOrder+`, (SELECT max(version) FROM commits), (SELECT epoch FROM commits ORDER BY version DESC LIMIT 1),
-			(SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'workloads'::regclass)`).
-			Scan(&stored.LastOrder, &stored.Version, &committed, &stored.Expected)
-		if err != nil {
-			return fmt.Errorf("load the last submission and version: %w", err)
 		}
 		begin(stored, committed)
-		err = newReader().eachLive(ctx, tx, nil, func(w state.StoredWorkload) error { each(w); return nil })
-		if err != nil {
+		if err := newReader().eachLive(ctx, tx, nil, func(w state.StoredWorkload) error { each(w); return nil }); err != nil {
 			return fmt.Errorf("load live workloads: %w", err)
 		}
 		return nil
 	})
+	if !Suspect(err) {
+		return err
+	}
+	return s.readIn(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		stored, committed, err := loadRest(ctx, tx, lastArchived)
+		if err != nil {
+			return err
+		}
+		found, err := loadApart(ctx, tx)
+		if err != nil {
+			return fmt.Errorf("load live workloads by their ids: %w", err)
+		}
+		stored.LastOrder, stored.Unread = found.lastOrder(stored.LastOrder), found.unread
+		begin(stored, committed)
+		for _, w := range found.live {
+			each(w)
+		}
+		return nil
+	})
+}
+
+// readIn reads in a transaction that sees one moment.
+func (s *Store) readIn(ctx context.Context, do func(context.Context, pgx.Tx) error) error {
+	ctx = patient(ctx)
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		// It may take as long as it takes: a leader that cannot read cannot lead.
+		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+			return fmt.Errorf("prepare to load: %w", err)
+		}
+		return do(ctx, tx)
+	})
+}
+
+// loadRest reads everything but the live workloads, with the epoch of the last commit; order is
+// the query of the last submission.
+func loadRest(ctx context.Context, tx pgx.Tx, order string) (stored state.Stored, committed int64, err error) {
+	settings, err := loadSettings(ctx, tx)
+	if err != nil {
+		return stored, 0, err
+	}
+	stored.Queues, stored.Policy = settings.Queues, settings.Policy
+	if stored.Nodes, err = loadNodes(ctx, tx); err != nil {
+		return stored, 0, fmt.Errorf("load nodes: %w", err)
+	}
+	if stored.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
+		return stored, 0, err
+	}
+	err = tx.QueryRow(ctx, order+`, (SELECT max(version) FROM commits), (SELECT epoch FROM commits ORDER BY version DESC LIMIT 1),
+		(SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'workloads'::regclass)`).
+		Scan(&stored.LastOrder, &stored.Version, &committed, &stored.Expected)
+	if err != nil {
+		return stored, 0, fmt.Errorf("load the last submission and version: %w", err)
+	}
+	return stored, committed, nil
 }
 
 // loadSettings reads what governs.

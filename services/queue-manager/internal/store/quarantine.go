@@ -48,12 +48,16 @@ func (s *Store) Quarantine(ctx context.Context, epoch int64, quarantined []state
 // not live any more, or was tried again.
 const quarantineKept = time.Hour
 
+// isLive is whether a row of quarantine is of a live workload, which has a manifest: its own row
+// may be what cannot be read.
+const isLive = `EXISTS (SELECT FROM manifests m WHERE m.workload = CASE quarantine.kind WHEN 'workload' THEN quarantine.name::uuid END)`
+
 // Quarantined returns what is in quarantine, in order. A schema from before
 // quarantine has nothing in it.
 func (s *Store) Quarantined(ctx context.Context) (quarantined []state.Quarantined, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT kind, cluster, name, level, until, attempt, tries, why FROM quarantine
 		WHERE since > now() - $1::interval OR kind = 'node' OR
-			until IS NULL AND EXISTS (SELECT FROM workloads w WHERE w.id::text = quarantine.name)
+			until IS NULL AND `+isLive+`
 		ORDER BY kind, cluster, name`, quarantineKept)
 	if err == nil {
 		quarantined, err = pgx.CollectRows(rows, scanQuarantined)
