@@ -33,6 +33,7 @@ const (
 	madeProvisioned    = "requests for nodes that are provisioned"
 	madeScaledDown     = "idle nodes that an autoscaler takes away"
 	madeRestarts       = "restarts of NATS by an operator, after its disk was full"
+	madePersistent     = "refusals that should pass by waiting, and are looked for"
 	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )
 

@@ -159,6 +159,9 @@ func (l *ledger) refuses(c state.Changes) error {
 func (l *ledger) Probe(_ context.Context, c state.Changes, record simhooks.Record, passing string) (refused []simhooks.Refusal, err error) {
 	return refused, l.w.call(postgresServer, "Probe", func() (err error) {
 		refused, err = looked(l.refusals(c), passing)
+		if passing != "" && len(refused) > 0 {
+			l.w.check.made[madePersistent]++
+		}
 		l.real.probed(c, record, passing, refused, err)
 		return err
 	})

@@ -60,6 +60,28 @@ func TestSeedsOfClasses(t *testing.T) {
 	}
 }
 
+// TestSeedsOfPersistentRefusals runs seeds in which the database refuses workloads also with an
+// SQLSTATE that should pass by waiting, and holds them to looking for those.
+func TestSeedsOfPersistentRefusals(t *testing.T) {
+	t.Parallel()
+	const enough = 5
+	found, ran := 0, 0
+	for seed := uint64(firstPersistent); ran < enough; seed++ {
+		if !(&World{Options: Options{Seed: seed}}).is(classRefused) {
+			continue
+		}
+		ran++
+		r := Run(Options{Seed: seed})
+		if r.Breach != nil {
+			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
+		}
+		found += r.Made[madePersistent]
+	}
+	if found == 0 {
+		t.Errorf("none of %d seeds looks for what should pass by waiting", ran)
+	}
+}
+
 // TestSeedsOfAnAutoscaler runs seeds in which gangs ask for nodes, and holds them to what is
 // drawn for them.
 func TestSeedsOfAnAutoscaler(t *testing.T) {
