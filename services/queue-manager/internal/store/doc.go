@@ -42,8 +42,11 @@
 // # When a commit is refused
 //
 // Suspect (sqlstate.go) reports whether the content may be the reason. Store.Probe (probe.go)
-// then writes the commit part by part in a transaction that it rolls back, and halves what is
-// refused. The engine keeps what it finds out of later decisions (quarantine.go).
+// then writes the commit part by part (probe_parts.go) in a transaction that it rolls back, and
+// halves what is refused. Refused places are tried for a made-up workload, too, because their node
+// or their quota may be at fault (probe_places.go). The engine keeps what it finds out of later
+// decisions (quarantine.go). A live workload whose row cannot be read is loaded by its places
+// (load_apart.go).
 //
 // # What is read
 //
