@@ -54,11 +54,15 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 		l.removals.removing[e.ID] = true
 		return
 	}
+	from, nominated := e.NotBefore, e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction
+	if hold := l.quotaHold(e); hold != nil && hold.Until.After(from) {
+		from, nominated = hold.Until, false
+	}
 	l.admission.Enqueue(admission.Waiting{
-		Workload: &e.Workload, Order: e.order, NotBefore: e.NotBefore, Reported: reasonStored && l.holdReported(e), Held: e.Hold.Message(),
+		Workload: &e.Workload, Order: e.order, NotBefore: from, Reported: reasonStored && l.holdReported(e), Held: e.Hold.Message(),
 		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e), Failures: failuresOf(e),
 		Never:     e.Reason != nil && e.Reason.Kind == workload.ReasonNeverFits,
-		Nominated: e.Reason != nil && e.Reason.Kind == workload.ReasonWaitingForEviction,
+		Nominated: nominated,
 	})
 }
 

@@ -22,7 +22,7 @@ const (
 	QuarantineFrozen
 )
 
-// Quarantined sets a workload, or a node, apart from all others because the database
+// Quarantined sets a workload, a node or a quota apart from all others because the database
 // refuses to store what was decided about it.
 type Quarantined struct {
 	Workload workload.ID `json:"workload,omitempty"`
@@ -30,6 +30,9 @@ type Quarantined struct {
 	// goes there, and what is stored of it stays.
 	Node  admission.NodeKey `json:"node,omitzero"`
 	Level QuarantineLevel   `json:"level,omitempty"`
+	// Scope, when it is not empty, is one of quota in which nothing can be used. Nobody who is
+	// charged to it is admitted before Until.
+	Scope string `json:"scope,omitempty"`
 	// Until is when a workload or a node is tried again; zero for not by itself.
 	Until time.Time `json:"until,omitzero"`
 	// Attempt of a started workload whose places stay; another attempt is free.
@@ -46,7 +49,7 @@ func (q *Quarantined) Over(now time.Time) bool {
 	return q.Level != QuarantineHeld && !q.Until.IsZero() && !q.Until.After(now)
 }
 
-// Quarantine keeps a workload or a node out of decisions from now on. It holds until
+// Quarantine keeps a workload, a node or a quota out of decisions from now on. It holds until
 // the end of the term: the next one learns it again.
 func (s *State) Quarantine(a Quarantined, now time.Time) {
 	if a.Over(now) {
@@ -57,9 +60,27 @@ func (s *State) Quarantine(a Quarantined, now time.Time) {
 		s.syncNode(a.Node)
 		return
 	}
+	if a.Scope != "" {
+		s.quarantineScope(&a, now)
+		return
+	}
 	s.quarantined[a.Workload] = &a
 	if e := s.live.Get(a.Workload); e != nil {
 		s.quarantineEntry(e, &a, now)
+	}
+}
+
+// quarantineScope has those wait who would be charged to a quota.
+func (s *State) quarantineScope(a *Quarantined, now time.Time) {
+	if !a.Until.After(now) {
+		return
+	}
+	s.quarantinedScopes[a.Scope] = a
+	for _, e := range s.inOrder() {
+		if e.attemptState == nil && s.quotaHold(e) == a && !s.frozen(e) {
+			s.admission.Dequeue(e.ID)
+			s.enqueue(e)
+		}
 	}
 }
 

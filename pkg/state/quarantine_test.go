@@ -168,6 +168,43 @@ func TestWhatIsKeptForAWhileComesBack(t *testing.T) {
 	}
 }
 
+// Gangs that would be charged to a quota that cannot be used wait with the reason, new ones and
+// those that are there, and no others do. They are admitted after it.
+func TestAQuotaIsQuarantined(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{}, 3)
+	stored := s.storedAs(workload.Queued)
+	stored.Queues = append(stored.Queues, Queue{Name: "free", Namespaces: []string{"free"}})
+	free := stored.Workloads[0]
+	free.ID, free.Name, free.Order, free.Queue, free.Namespace = "free", "free", 2, "free", "free"
+	stored.Workloads[0].Reason = &workload.Reason{Kind: workload.ReasonWaitingForEviction, Message: "gangs were evicted for it"}
+	stored.Workloads = append(stored.Workloads, free)
+	for _, n := range stored.Nodes { // there is room for all three
+		first, second := n, n
+		first.Name, second.Name = n.Name+"-first", n.Name+"-second"
+		stored.Nodes = append(stored.Nodes, first, second)
+	}
+	again, until := New(2, stored), s.now.Add(time.Minute)
+	again.Quarantine(Quarantined{Scope: "clusterQueue q", Level: QuarantineHeld, Until: until, Why: "no"}, s.now)
+	fresh := s.gang().Workload
+	fresh.ID, fresh.Name, fresh.Digest = "fresh", "fresh", "fresh"
+	again.Submit(&event.WorkloadSubmitted{Workload: fresh}, nil, s.now)
+	is := func(id workload.ID, phase workload.Phase, kind workload.ReasonKind) {
+		t.Helper()
+		e := again.live.Get(id)
+		if e.Phase != phase || kind != "" && (e.Reason == nil || e.Reason.Kind != kind) {
+			t.Errorf("workload %s is %s, want %s because of %q: %+v", id, e.Phase, phase, kind, e.Reason)
+		}
+	}
+	again.Decide(s.now)
+	is(gangID, workload.Queued, workload.ReasonNotStorable)
+	is("fresh", workload.Queued, workload.ReasonNotStorable)
+	is("free", workload.Admitted, "")
+	again.Decide(until)
+	is(gangID, workload.Admitted, "")
+	is("fresh", workload.Admitted, "")
+}
+
 // A gang whose places stay says so once, in this attempt only.
 func TestPlacesThatCannotBeStoredStay(t *testing.T) {
 	t.Parallel()

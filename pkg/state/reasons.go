@@ -16,6 +16,9 @@ func (l *lifecycle) setWaitReason(e *entry, reason workload.Reason, now time.Tim
 	if a := l.quarantined[e.ID]; a != nil && reason.Kind == workload.ReasonBackoff && a.Until.After(now) {
 		return // the one that is there says more
 	}
+	if hold := l.quotaHold(e); hold != nil && reason.Kind == workload.ReasonBackoff && hold.Until.After(now) {
+		reason = *hold.Reason()
+	}
 	if old != nil && (old.Message == reason.Message || old.Kind == workload.ReasonBackoff && reason.Kind == workload.ReasonBackoff) {
 		return // the one that is there names the cause, too
 	}

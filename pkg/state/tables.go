@@ -36,6 +36,8 @@ type tables struct {
 	// refuses to store something.
 	quarantined      map[workload.ID]*Quarantined
 	quarantinedNodes map[admission.NodeKey]bool
+	// quarantinedScopes are those of quota in which nothing can be used for a while.
+	quarantinedScopes map[string]*Quarantined
 	// admission is what package admission knows of all this.
 	admission *admission.State
 	changed   *changeSet
@@ -47,7 +49,7 @@ func newTables(tree *quota.Tree, stored Stored) tables {
 		live:    index.New(stored.Expected, func(e *entry) workload.ID { return e.ID }),
 		objects: objects{}, lastAsked: map[workload.ID]workload.Asked{}, nodes: map[admission.NodeKey]*node{}, notReady: map[admission.NodeKey]bool{},
 		gangs: map[gangKey]*gang{}, namespaces: observedNamespaces{}, observed: newObservedLimits(),
-		quarantined: map[workload.ID]*Quarantined{}, quarantinedNodes: map[admission.NodeKey]bool{},
+		quarantined: map[workload.ID]*Quarantined{}, quarantinedNodes: map[admission.NodeKey]bool{}, quarantinedScopes: map[string]*Quarantined{},
 		admission: admission.NewState(tree), changed: newChangeSet(),
 	}
 	t.admission.Preallocate(stored.Expected)
@@ -132,6 +134,20 @@ func (t *tables) startedInOrder() []*entry {
 func (t *tables) frozen(e *entry) bool {
 	a := t.quarantined[e.ID]
 	return a != nil && (a.Level == QuarantineFrozen || a.Level == QuarantineFailed && e.attemptState != nil)
+}
+
+// quotaHold returns the entry of the quota that keeps a waiting workload from being admitted; nil
+// for none.
+func (t *tables) quotaHold(e *entry) (hold *Quarantined) {
+	if len(t.quarantinedScopes) == 0 {
+		return nil
+	}
+	for _, scope := range t.admission.QueueOf(&e.Workload).Scopes() {
+		if a := t.quarantinedScopes[scope]; a != nil && (hold == nil || a.Until.After(hold.Until)) {
+			hold = a
+		}
+	}
+	return hold
 }
 
 // inOrder lists the wanted ones by submission. It sorts no others: a tick comes often, and

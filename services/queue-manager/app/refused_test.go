@@ -337,15 +337,20 @@ func TestQuotaThatIsRefusedHoldsItsQueueAlone(t *testing.T) {
 	w.apply(strings.Replace(oneQueue, "admissionChecks: [rayjob-gpu]", "stopPolicy: None", 1))
 	w.countTerms()
 	w.refuse("quota_usage", "UPDATE OF used", "NEW.scope LIKE '%cluster-queue'", "XX123")
-	id := w.submit(gangOf("gang", "user-queue", 1))
-	w.waits(id, workload.ReasonNotStorable)
+	ids := make([]workload.ID, 2*fewTerms) // of which one is within quota at a time
+	for i := range ids {
+		ids[i] = w.submit(gangOf(fmt.Sprintf("gang-%d", i), "user-queue", 1))
+	}
+	for _, id := range ids {
+		w.waits(id, workload.ReasonNotStorable)
+	}
 	w.others("first")
 	w.others("second")
 	if terms := w.terms(); terms > fewTerms {
 		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
 	}
 	w.sql(`DROP TRIGGER refuse_for_test ON quota_usage`)
-	w.command(id, event.Present, 1)
+	w.command(ids[0], event.Present, 1)
 }
 
 // What is refused to all is the fault of no workload: none fails for it, terms come slower

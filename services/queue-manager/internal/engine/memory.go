@@ -12,12 +12,16 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// QuarantineSet is what is in quarantine, by the id of the workload, or by CLUSTER/NODE.
+// QuarantineSet is what is in quarantine, by the id of the workload, by CLUSTER/NODE, or by the
+// scope of a quota.
 type QuarantineSet map[string]state.Quarantined
 
 func keyOf(a state.Quarantined) string {
-	if a.Node.Name != "" {
+	switch {
+	case a.Node.Name != "":
 		return a.Node.Cluster + "/" + a.Node.Name
+	case a.Scope != "":
+		return a.Scope
 	}
 	return string(a.Workload)
 }
@@ -196,8 +200,10 @@ func (m *Memory) Unannounced(s *state.State) (unannounced []state.Quarantined) {
 }
 
 // Store has a part of the quarantine written to the ledger. An operator can release only
-// what is there, even while another process leads.
+// what is there, even while another process leads. Quota, which is tried again by itself, is not
+// there: another leader finds it again.
 func (m *Memory) Store(quarantined []state.Quarantined, write func([]state.Quarantined) error) error {
+	quarantined = slices.DeleteFunc(slices.Clone(quarantined), func(a state.Quarantined) bool { return a.Scope != "" })
 	if len(quarantined) == 0 {
 		return nil
 	}

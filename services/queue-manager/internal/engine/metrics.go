@@ -103,7 +103,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 		submissions: in.gauge("muster_submissions_waiting_seconds",
 			"Seconds that the oldest submission has waited for intake; on the leader."),
 		quarantined: in.gauge("muster_quarantined",
-			"Workloads and nodes that are kept out of decisions because the database refuses to store what was decided about them."),
+			"Workloads, nodes and quota that are kept out of decisions because the database refuses to store what was decided about them."),
 		notStorable: in.counters("muster_not_storable_total", "what",
 			"What the database refused to store, by its kind."),
 		questions: in.seconds("muster_explain_handover_seconds", 0.00005, 16,
@@ -139,7 +139,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	for _, result := range []string{"begun", "over", "failed"} {
 		m.terms.WithLabelValues(result)
 	}
-	for _, what := range []string{"workload", "node", "submission", "message", "record", "configuration", "past usage", "mark", "outbox"} {
+	for _, what := range []string{"workload", "node", "quota", "submission", "message", "record", "configuration", "past usage", "mark", "outbox"} {
 		m.notStorable.WithLabelValues(what)
 	}
 	return m

@@ -87,12 +87,15 @@ func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 	l.quarantine(ctx, found.Quarantined)
 }
 
-// quarantine keeps workloads and nodes out of decisions from the next term on.
+// quarantine keeps workloads, nodes and quota out of decisions from the next term on.
 func (l *leader) quarantine(ctx context.Context, quarantined []state.Quarantined) {
 	for _, a := range quarantined {
 		what := "workload"
-		if a.Node.Name != "" {
+		switch {
+		case a.Node.Name != "":
 			what = "node"
+		case a.Scope != "":
+			what = "quota"
 		}
 		l.Metrics.notStorable.WithLabelValues(what).Inc()
 		l.Logger.Error("quarantined what the database refuses to store", zap.String("what", what), zap.String("name", keyOf(a)),

@@ -123,7 +123,10 @@ func (e *examination) blame(r store.Refusal) {
 		e.found.NoPastUsage = true
 		return
 	case r.Workload == "":
-		e.found.Quarantined = append(e.found.Quarantined, e.quarantineNode(r))
+		e.add(e.quarantineNode(r))
+		return
+	case r.Scope != "" && !e.moves(r.Workload):
+		e.add(e.quarantineScope(r))
 		return
 	case e.examined[r.Workload]:
 		return
@@ -140,7 +143,14 @@ func (e *examination) blame(r store.Refusal) {
 	case !isNew && errors.Is(store.Explained(r.Cause), store.ErrBadData) && len(e.about[r.Workload]) > 0:
 		e.drop(e.about[r.Workload], r.Cause)
 	default:
-		e.found.Quarantined = append(e.found.Quarantined, e.quarantine(r))
+		e.add(e.quarantine(r))
+	}
+}
+
+// add puts something into quarantine, once.
+func (e *examination) add(a state.Quarantined) {
+	if !slices.ContainsFunc(e.found.Quarantined, func(other state.Quarantined) bool { return keyOf(other) == keyOf(a) }) {
+		e.found.Quarantined = append(e.found.Quarantined, a)
 	}
 }
 
@@ -187,6 +197,22 @@ func (e *examination) quarantineNode(r store.Refusal) state.Quarantined {
 	if store.Passing(r.Cause) != "" {
 		a.Until = e.later(a.Tries)
 	}
+	return a
+}
+
+// moves reports whether a started workload gets other places.
+func (e *examination) moves(id workload.ID) bool {
+	return slices.ContainsFunc(e.changes.Replaced, func(r state.Reservation) bool { return r.Workload == id })
+}
+
+// quarantineScope has the workloads of a quota wait.
+func (e *examination) quarantineScope(r store.Refusal) state.Quarantined {
+	a := state.Quarantined{Scope: r.Scope, Level: state.QuarantineHeld, Why: r.Cause.Error()}
+	if before := e.known[keyOf(a)]; e.now.Sub(before.Until) < longestHeld {
+		a.Tries = before.Tries
+	}
+	a.Tries++
+	a.Until = e.later(a.Tries)
 	return a
 }
 

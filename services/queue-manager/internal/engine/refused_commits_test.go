@@ -60,33 +60,38 @@ func TestWhatComesOfARefusal(t *testing.T) {
 		return []state.Quarantined{a}
 	}
 	node := admission.NodeKey{Cluster: "c", Name: "n"}
+	quota := []state.Quarantined{{Scope: "clusterQueue q", Level: state.QuarantineHeld, Tries: 1, Until: now.Add(firstHeld), Why: refusalWith("XX123").Error()}}
 	for name, c := range map[string]struct {
 		changes           state.Changes
 		part              store.Part
 		node              admission.NodeKey
+		scope             string
 		quarantined       []state.Quarantined
 		rejected, dropped int
 	}{
-		"a submission":                 {changes: added, part: store.PartAdded, rejected: 1},
-		"a submission at once placed":  {changes: added, part: store.PartPlaces, rejected: 1},
-		"a submission within no quota": {changes: added, part: store.PartCharges, quarantined: quarantined(state.QuarantineHeld, firstHeld, 0)},
-		"an admission":                 {changes: admitted, part: store.PartPlaces, quarantined: quarantined(state.QuarantineFailed, 0, 0)},
-		"an admission to no quota":     {changes: admitted, part: store.PartCharges, quarantined: quarantined(state.QuarantineHeld, firstHeld, 0)},
-		"a move":                       {changes: moved, part: store.PartPlaces, quarantined: quarantined(state.QuarantineHeld, 0, 1)},
-		"a move to no quota":           {changes: moved, part: store.PartCharges, quarantined: quarantined(state.QuarantineHeld, 0, 1)},
-		"a note of a commit":           {changes: moved, part: store.PartCommit, quarantined: quarantined(state.QuarantineFrozen, 0, 0)},
-		"a request":                    {changes: moved, part: store.PartAsked, dropped: 1},
-		"a cluster heard again":        {changes: moved, part: store.PartHeard, quarantined: quarantined(state.QuarantineFailed, 0, 0)},
+		"a submission":                              {changes: added, part: store.PartAdded, rejected: 1},
+		"a submission at once placed":               {changes: added, part: store.PartPlaces, rejected: 1},
+		"a submission within no quota":              {changes: added, part: store.PartCharges, quarantined: quarantined(state.QuarantineHeld, firstHeld, 0)},
+		"an admission":                              {changes: admitted, part: store.PartPlaces, quarantined: quarantined(state.QuarantineFailed, 0, 0)},
+		"an admission to no quota":                  {changes: admitted, part: store.PartCharges, quarantined: quarantined(state.QuarantineHeld, firstHeld, 0)},
+		"a submission to a quota that takes nobody": {changes: added, part: store.PartCharges, scope: "clusterQueue q", quarantined: quota},
+		"an admission to such a quota":              {changes: admitted, part: store.PartCharges, scope: "clusterQueue q", quarantined: quota},
+		"a move within such a quota":                {changes: moved, part: store.PartCharges, scope: "clusterQueue q", quarantined: quarantined(state.QuarantineHeld, 0, 1)},
+		"a move":                                    {changes: moved, part: store.PartPlaces, quarantined: quarantined(state.QuarantineHeld, 0, 1)},
+		"a move to no quota":                        {changes: moved, part: store.PartCharges, quarantined: quarantined(state.QuarantineHeld, 0, 1)},
+		"a note of a commit":                        {changes: moved, part: store.PartCommit, quarantined: quarantined(state.QuarantineFrozen, 0, 0)},
+		"a request":                                 {changes: moved, part: store.PartAsked, dropped: 1},
+		"a cluster heard again":                     {changes: moved, part: store.PartHeard, quarantined: quarantined(state.QuarantineFailed, 0, 0)},
 		"a node": {changes: admitted, part: store.PartPlaces, node: node,
 			quarantined: []state.Quarantined{{Node: node, Tries: 1, Why: refusalWith("XX123").Error()}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refusal := store.Refusal{Part: c.part, Workload: refusedID, Cause: refusalWith("XX123")}
+			refusal := store.Refusal{Part: c.part, Workload: refusedID, Scope: c.scope, Cause: refusalWith("XX123")}
 			if c.node.Name != "" {
 				refusal.Workload, refusal.Node = "", c.node
 			}
-			writer := NewWriter(refusing{refused: []store.Refusal{refusal}}, &Step{})
+			writer := NewWriter(refusing{refused: []store.Refusal{refusal, refusal}}, &Step{})
 			decision := &Decision{Changes: c.changes, Batch: []bus.Delivery{submitted, held, status}}
 			found, err := writer.Diagnose(t.Context(), decision, refusal.Cause, NewMemory(), now)
 			if err != nil || len(found.Rejected) != c.rejected || len(found.Dropped) != c.dropped {

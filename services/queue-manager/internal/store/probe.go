@@ -44,7 +44,9 @@ type Refusal struct {
 	// is to blame for PartPlaces when nobody gets a place there.
 	Workload workload.ID
 	Node     admission.NodeKey
-	Cause    error
+	// Scope of quota in which nobody can use anything; of PartCharges.
+	Scope string
+	Cause error
 }
 
 // probeTimeout bounds the search for what cannot be stored.

@@ -73,14 +73,14 @@ func (p *probe) attribute(ctx context.Context, of map[workload.ID][]state.Reserv
 }
 
 // causes tries a workload that was made up in the places of a refused one: on each node without
-// charges, then with the charges. It returns the nodes that take nobody, or the refusal of the
-// charges, or the refusal as it was.
+// charges, then charged to each scope of its quota. It returns the nodes that take nobody, or the
+// scopes in which nobody can use anything, or the refusal as it was.
 func (p *probe) causes(ctx context.Context, r Refusal, reserved []state.Reservation) ([]Refusal, error) {
 	alone := *p
 	alone.refused = nil
 	nodes := slices.CompactFunc(slices.SortedFunc(slices.Values(reserved), byNode), func(x, y state.Reservation) bool { return nodeOf(x) == nodeOf(y) })
 	err := probePart(ctx, &alone, PartPlaces, nodes, func(b *pgx.Batch, some []state.Reservation) {
-		alone.queueMadeUp(b, reservedOn(some, reserved), false)
+		alone.queueMadeUp(b, reservedOn(some, reserved), nil)
 	}, func(row state.Reservation) Refusal { return Refusal{Node: nodeOf(row)} })
 	if err != nil {
 		return nil, err
@@ -88,13 +88,10 @@ func (p *probe) causes(ctx context.Context, r Refusal, reserved []state.Reservat
 	if found := withoutGuards(alone.refused); len(found) > 0 {
 		return found, nil
 	}
-	if !slices.ContainsFunc(reserved, func(row state.Reservation) bool { return row.Charges != nil }) {
-		return []Refusal{r}, nil
-	}
 	alone.refused = nil
-	err = probePart(ctx, &alone, PartCharges, [][]state.Reservation{reserved}, func(b *pgx.Batch, all [][]state.Reservation) {
-		alone.queueMadeUp(b, all[0], true)
-	}, func([]state.Reservation) Refusal { return ofWorkload(r.Workload) })
+	err = probePart(ctx, &alone, PartCharges, scopesOf(reserved), func(b *pgx.Batch, scopes []string) {
+		alone.queueMadeUp(b, reserved, scopes)
+	}, func(scope string) Refusal { return Refusal{Workload: r.Workload, Scope: scope} })
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +109,17 @@ func byNode(x, y state.Reservation) int {
 	return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Node, y.Node))
 }
 
+// scopesOf returns the scopes of quota to which reservations are charged.
+func scopesOf(reserved []state.Reservation) (scopes []string) {
+	for _, r := range reserved {
+		if r.Charges != nil {
+			scopes = append(scopes, r.Charges.Scopes...)
+		}
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes)
+}
+
 // reservedOn returns those of all reservations that are on the nodes of some.
 func reservedOn(some, all []state.Reservation) []state.Reservation {
 	return slices.DeleteFunc(slices.Clone(all), func(r state.Reservation) bool {
@@ -125,8 +133,9 @@ func withoutGuards(refused []Refusal) []Refusal {
 
 // queueMadeUp writes, and takes back, the admission of a workload that there is not. For each of
 // the reservations it has one pod, which asks for one of each resource: as little as there can
-// be, so that only the rows of nodes and of quota can be the reason of a refusal.
-func (p *probe) queueMadeUp(batch *pgx.Batch, places []state.Reservation, charged bool) {
+// be, so that only the rows of nodes and of quota can be the reason of a refusal. It is charged to
+// the given scopes alone.
+func (p *probe) queueMadeUp(batch *pgx.Batch, places []state.Reservation, scopes []string) {
 	record := madeUp(p.queue, places[0].Cluster, time.Now())
 	record.PodSets = nil
 	reserved := make([]state.Reservation, len(places))
@@ -142,8 +151,8 @@ func (p *probe) queueMadeUp(batch *pgx.Batch, places []state.Reservation, charge
 				reserved[i].Requests[name] = 1
 			}
 		}
-		if charged {
-			reserved[i].Charges = of.Charges
+		if of.Charges != nil && len(scopes) > 0 {
+			reserved[i].Charges = &state.Charges{Scopes: scopes, Flavors: of.Charges.Flavors}
 		}
 	}
 	undone(batch, func() {

@@ -1,12 +1,12 @@
 package store_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
@@ -17,16 +17,18 @@ func TestWhoIsToBlameForRefusedPlaces(t *testing.T) {
 	t.Parallel()
 	type blamed struct {
 		part store.Part
-		name string // of a node, or of a gang
+		name string // of a node, a scope of quota or a gang
 	}
 	starts := event.WorkloadID("test", "starts")
 	for name, c := range map[string]struct {
 		table, events, condition string
 		want                     []blamed
 	}{
-		"the room of a node":   {"node_resources", "UPDATE OF reserved", "NEW.node = 'n'", []blamed{{store.PartPlaces, "n"}}},
-		"a place on a node":    {"reservations", "INSERT", "NEW.node = 'n'", []blamed{{store.PartPlaces, "n"}}},
-		"the use of a quota":   {"quota_usage", "UPDATE OF used", "NEW.scope = 'cohort all'", []blamed{{store.PartCharges, "also"}, {store.PartCharges, "other"}, {store.PartCharges, "starts"}}},
+		"the room of a node": {"node_resources", "UPDATE OF reserved", "NEW.node = 'n'", []blamed{{store.PartPlaces, "n"}}},
+		"a place on a node":  {"reservations", "INSERT", "NEW.node = 'n'", []blamed{{store.PartPlaces, "n"}}},
+		"the use of a quota": {"quota_usage", "UPDATE OF used", "NEW.scope = 'cohort all'", []blamed{
+			{store.PartCharges, "cohort all"}, {store.PartCharges, "cohort all"}, {store.PartCharges, "cohort all"},
+		}},
 		"the places of a gang": {"reservations", "INSERT", fmt.Sprintf("NEW.workload = '%s'", starts), []blamed{{store.PartPlaces, "starts"}}},
 		"the size of a gang":   {"reservations", "INSERT", "NEW.pods > 1", []blamed{{store.PartPlaces, "starts"}}},
 	} {
@@ -51,9 +53,9 @@ func TestWhoIsToBlameForRefusedPlaces(t *testing.T) {
 			}
 			var got []blamed
 			for _, r := range refused {
-				name := r.Node.Name
+				name := cmp.Or(r.Node.Name, r.Scope)
 				for _, a := range changes.Added {
-					if a.ID == r.Workload && r.Node == (admission.NodeKey{}) {
+					if name == "" && a.ID == r.Workload {
 						name = a.Name
 					}
 				}
