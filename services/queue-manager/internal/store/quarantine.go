@@ -56,8 +56,7 @@ const isLive = `EXISTS (SELECT FROM manifests m WHERE m.workload = CASE quaranti
 // quarantine has nothing in it.
 func (s *Store) Quarantined(ctx context.Context) (quarantined []state.Quarantined, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT kind, cluster, name, level, until, attempt, tries, why FROM quarantine
-		WHERE since > now() - $1::interval OR kind = 'node' OR
-			until IS NULL AND `+isLive+`
+		WHERE since > now() - $1::interval OR until IS NULL AND (kind = 'node' OR `+isLive+`)
 		ORDER BY kind, cluster, name`, quarantineKept)
 	if err == nil {
 		quarantined, err = pgx.CollectRows(rows, scanQuarantined)

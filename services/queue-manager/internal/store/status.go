@@ -211,7 +211,7 @@ func (s *Store) refusedRows(ctx context.Context, answer *query.StatusAnswer) err
 	if err != nil {
 		return err
 	}
-	err = s.pool.QueryRow(ctx, `SELECT count(*)::int FROM quarantine WHERE kind = 'node' OR until IS NULL AND `+isLive).Scan(&p.Quarantined)
+	err = s.pool.QueryRow(ctx, `SELECT count(*)::int FROM quarantine WHERE until IS NULL AND (kind = 'node' OR `+isLive+`)`).Scan(&p.Quarantined)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == undefinedTable {
 		return nil
