@@ -72,4 +72,5 @@ func TestWhatPassesAfterAllGoesOn(t *testing.T) {
 	w.others("other")
 	w.sql(`DROP TRIGGER refuse_for_test ON workloads`)
 	w.phase(id, workload.Running)
+	w.checkReplay()
 }

@@ -100,4 +100,5 @@ func TestQuotaThatIsRefusedHoldsItsQueueAlone(t *testing.T) {
 	}
 	w.sql(`DROP TRIGGER refuse_for_test ON quota_usage`)
 	w.command(ids[0], event.Present, 1)
+	w.checkReplay()
 }
