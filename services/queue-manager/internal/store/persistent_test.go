@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -36,6 +37,34 @@ func TestWhatDoesNotPassIsFound(t *testing.T) {
 				t.Errorf("beside what is refused for good the probe finds %+v, %v", refused, err)
 			}
 		})
+	}
+}
+
+// A statement about one workload takes longer than statements may, whatever is asked beside it.
+func TestWhatTakesTooLongIsFound(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	changes, bad, _ := life(t, l)
+	_, err := l.connect(t).Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
+		CREATE TRIGGER wait_for_test BEFORE INSERT ON reservations FOR EACH ROW WHEN (NEW.workload = '%s') EXECUTE FUNCTION wait_for_test()`, bad))
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeouts := store.DefaultTimeouts()
+	timeouts.Statement = 500 * time.Millisecond
+	hasty, err := store.Open(t.Context(), l.service, timeouts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hasty.Close()
+	_, err = hasty.Commit(t.Context(), changes)
+	code := store.Passing(err)
+	if code != "57014" {
+		t.Fatalf("the commit returned %v", err)
+	}
+	if refused, err := hasty.Probe(t.Context(), changes, store.Record{}, code); err != nil || len(refused) != 1 || refused[0].Workload != bad {
+		t.Errorf("the probe finds %+v, %v", refused, err)
 	}
 }
 

@@ -49,8 +49,12 @@ type Refusal struct {
 	Cause error
 }
 
-// probeTimeout bounds the search for what cannot be stored.
-const probeTimeout = 30 * time.Second
+// probeTimeout bounds the search for what cannot be stored. It is longer for what should pass by
+// waiting: each statement that takes too long takes all of the time that statements have.
+const (
+	probeTimeout           = 30 * time.Second
+	persistentProbeTimeout = 5 * time.Minute
+)
 
 // Probe finds what of changes the database refuses. It writes them part by part
 // in a transaction that it rolls back, and halves what is refused. Of the first
@@ -58,7 +62,11 @@ const probeTimeout = 30 * time.Second
 // them only. None means that all of it can be stored now. An error with the SQLSTATE passing,
 // which should pass by waiting and does not, counts as a refusal, too.
 func (s *Store) Probe(ctx context.Context, changes state.Changes, record Record, passing string) (refused []Refusal, err error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	most := probeTimeout
+	if passing != "" {
+		most = persistentProbeTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tx, err := s.pool.Begin(ctx)
 	if err != nil {
