@@ -11,9 +11,9 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// settleProvisioned is how long a gang waits for places on nodes that are said to be there:
-// the news of the nodes and of the request come on different ways.
-const settleProvisioned = 5 * time.Minute
+// settleProvisioned is how long a gang waits for places on nodes that are said to be there. As
+// long they are kept for it.
+const settleProvisioned = admission.SettleProvisioned
 
 // observeRequest takes in what became of the request of a waiting workload.
 func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now time.Time) {
@@ -30,7 +30,7 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 			ready.ReadySince = now.UTC() // as it is read from Postgres
 			e.Provisioning = &ready
 			l.changed.workloads[e.ID] = e
-			l.admission.Provisioned(e.ID)
+			l.admission.Provisioned(e.ID, ready.ReadySince)
 		}
 	case event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone:
 		l.requestFailed(e, fmt.Sprintf("%s: %s: %s", requestCalled(e.Provisioning), r.State, sanitize(r.Message)), now)

@@ -69,7 +69,7 @@ func (d *decision) askFor(w *Waiting, a quota.Assess, placeholders bool, ask Ask
 		return
 	}
 	d.state.removeFromClass(w)
-	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Pods: ask.Pods, Placeholders: placeholders}
+	w.Asked = &Asked{Cluster: ask.Cluster, Flavors: a.Flavors, Pods: ask.Pods, Since: d.now, Placeholders: placeholders}
 	d.state.reserveQuota(w)
 	d.noteUsage(w.queue, a)
 	d.noteHeld(w)
@@ -110,6 +110,11 @@ func (d *decision) lackingAfterRequests(w *Waiting, cluster string, of *workload
 		if o.Asked.Cluster != cluster || o.Asked.Placeholders || counted == mostCounted {
 			continue
 		}
+		if part := d.keptPartOf(o); part != nil { // of nodes, too, that have come for it
+			counted++
+			fleet.Allocate(part.placed, part.places)
+			continue
+		}
 		has := &workload.Workload{PodSets: slices.DeleteFunc(d.state.tree.Effective(o.placed(), o.Asked.Flavors), func(set workload.PodSet) bool { return set.Count == 0 })}
 		if len(has.PodSets) == 0 {
 			continue
@@ -137,12 +142,24 @@ func (w *Waiting) placed() []workload.PodSet {
 	return sets
 }
 
-// lackingPods counts the pods without a place, of the pod sets that the check asks for. One
-// pod set after the other gets as many places as there are beside those before it; one that
-// has to stay together gets all or none. The queue pays for the searches. One that has
-// no answer counts as no place.
+// lackingPods counts the pods without a place, of the pod sets that the check asks for. A set
+// that has to stay together lacks all or none.
 func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Workload, check *quota.Provisioning) (lacking []workload.PodCount, found answered) {
-	sets := slices.Clone(w.PodSets)
+	sets, found := d.mostPlaced(q, fleet, w, false)
+	for i := range sets {
+		if pods := w.PodSets[i].Count - sets[i].Count; pods > 0 && check.Manages(&w.PodSets[i]) {
+			lacking = append(lacking, workload.PodCount{PodSet: sets[i].Name, Pods: pods})
+		}
+	}
+	return lacking, found
+}
+
+// mostPlaced returns the pod sets with as many pods as have places: one set after the other gets
+// as many as there are beside those before it. One that has to stay together gets all or none,
+// unless a part of it counts, too. The queue pays for the searches. One that has no answer counts
+// as no place.
+func (d *decision) mostPlaced(q *queue, fleet *placement.Fleet, w *workload.Workload, parts bool) (sets []workload.PodSet, found answered) {
+	sets = slices.Clone(w.PodSets)
 	for i := range sets {
 		sets[i].Count = 0
 	}
@@ -158,7 +175,7 @@ func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Wor
 			continue
 		}
 		most := 0
-		if sets[i].Topology == nil {
+		if sets[i].Topology == nil || parts {
 			for low, high := 0, all-1; low <= high; {
 				sets[i].Count = (low + high + 1) / 2
 				if sets[i].Count == 0 || fits() {
@@ -169,11 +186,8 @@ func (d *decision) lackingPods(q *queue, fleet *placement.Fleet, w *workload.Wor
 			}
 		}
 		sets[i].Count = most
-		if check.Manages(&w.PodSets[i]) {
-			lacking = append(lacking, workload.PodCount{PodSet: sets[i].Name, Pods: all - most})
-		}
 	}
-	return lacking, found
+	return sets, found
 }
 
 // answered says whether searches have no answer: some are undecided, or cut for want of allowance.

@@ -105,7 +105,7 @@ func TestAGangIsAdmittedOnceItsNodesAreThere(t *testing.T) {
 	s.SetNode(nodeOf("new", 8, 2))
 	wantPlan(t, decide(s), "") // the nodes are there, and the answer is not
 
-	s.Provisioned("gang-0")
+	s.Provisioned("gang-0", start)
 	wantPlan(t, decide(s), "admit gang-0")
 	if waiting, started := s.Counts(); waiting != 0 || started != 1 {
 		t.Errorf("%d wait and %d have started, want 0 and 1", waiting, started)
@@ -121,7 +121,7 @@ func TestTheExactFitDecidesNotTheAnswer(t *testing.T) {
 	enqueue(s, 0, "queue", []workload.PodSet{setOf("workers", 2, 1, 2)})
 	decide(s)
 	s.SetNode(nodeOf("new", 8, 1)) // another node than was asked for
-	s.Provisioned("gang-0")
+	s.Provisioned("gang-0", start)
 	p := decide(s)
 	wantPlan(t, p, "")
 	if len(p.Waits) != 1 || !strings.Contains(p.Waits[0].Reason.Message, "do not hold all pods") {
@@ -161,7 +161,7 @@ func TestARequestOutlivesLeaderAndConfiguration(t *testing.T) {
 	wantPlan(t, decide(s), "ask gang-1 [{workers 1}]")
 
 	s.SetNode(nodeOf("new", 8, 2))
-	s.Provisioned("gang-0")
+	s.Provisioned("gang-0", start)
 	wantPlan(t, decide(s), "admit gang-0")
 }
 
@@ -175,7 +175,7 @@ func TestAHeldQueueAdmitsNothingOnProvisionedNodes(t *testing.T) {
 	held.ClusterQueues[0].StopPolicy = quota.Hold
 	s.Reconfigure(treeOf(t, held))
 	s.SetNode(nodeOf("new", 8, 2))
-	s.Provisioned("gang-0")
+	s.Provisioned("gang-0", start)
 	wantPlan(t, decide(s), "")
 	s.Reconfigure(treeOf(t, c))
 	wantPlan(t, decide(s), "admit gang-0")
@@ -230,7 +230,7 @@ func TestAGangAsksInAClusterWithoutNodes(t *testing.T) {
 				if len(p.Asks) != 1 || p.Asks[0].Cluster != "c" {
 					t.Fatalf("asked is for %+v, want nodes in c", p.Asks)
 				}
-				s.Provisioned("gang-0")
+				s.Provisioned("gang-0", start)
 				wantPlan(t, decide(s), "")
 				s.SetNode(nodeOf("new", 8, 2))
 				wantPlan(t, decide(s), "admit gang-0")
@@ -275,6 +275,6 @@ func TestTwoGangsDoNotCountOnOneFreePlace(t *testing.T) {
 	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 3, 1, 1)})
 	wantPlan(t, decide(s), "ask gang-2 [{workers 2}]")
 	s.SetNode(nodeOf("b", 8, 2)) // of gang-1
-	s.Provisioned("gang-1")
+	s.Provisioned("gang-1", start)
 	wantPlan(t, decide(s), "admit gang-1")
 }

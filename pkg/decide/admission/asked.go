@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -14,8 +15,11 @@ type Asked struct {
 	Cluster string                   // of the nodes that are asked for
 	Flavors []workload.PodSetFlavors // by which its quota is held
 	Pods    []workload.PodCount      // for which these are; the others have places on nodes that exist
-	// Ready: the nodes are said to be there, or its pods are shown.
-	Ready bool
+	// Since is when they were asked for.
+	Since time.Time
+	// Ready: the nodes are said to be there, or its pods are shown; since when.
+	Ready      bool
+	ReadySince time.Time
 	// Placeholders: it shows itself as pods, for an autoscaler to add nodes.
 	Placeholders bool
 	// Checks is the reason of a workload that waits for checks; nil for one that waits for
@@ -47,11 +51,11 @@ func (s *State) releaseQuota(w *Waiting) bool {
 	return true
 }
 
-// Provisioned says that the nodes are there that a waiting workload has asked for.
-func (s *State) Provisioned(id workload.ID) {
+// Provisioned says that the nodes are there since then that a waiting workload has asked for.
+func (s *State) Provisioned(id workload.ID, since time.Time) {
 	if w := s.waiting.Get(id); w != nil && w.Asked != nil && !w.Asked.Ready {
 		ready := *w.Asked // copies of the state share it
-		ready.Ready = true
+		ready.Ready, ready.ReadySince = true, since
 		w.Asked = &ready
 		s.events.provisioned = true
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // constrained reports whether a reservation applies to the workload, for a head or of
-// nodes. It first recomputes all reservations for heads except the workload's own.
+// nodes, or places are kept from it. It first recomputes all reservations for heads except the workload's own.
 func (d *decision) constrained(w *Waiting) bool {
 	d.reserveHeads(w)
-	return d.mustSpare(w) || slices.ContainsFunc(d.state.reservations, func(r *headReservation) bool { return r.appliesTo(w) })
+	return d.mustSpare(w) || len(d.keptFrom(w, "", d.now)) > 0 || slices.ContainsFunc(d.state.reservations, func(r *headReservation) bool { return r.appliesTo(w) })
 }
 
 // allocateReserved allocates, within a what-if on a cluster, what reservations keep
@@ -50,11 +50,17 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []
 		if delayed == nil && len(against) > 0 {
 			delayed = against[0]
 		}
-		if spared == nil && len(reserved) > 0 {
+		kept := d.keptFrom(w, cluster, d.now)
+		switch {
+		case spared != nil:
+		case len(reserved) > 0:
 			w.class.sparing = true
 			spared = d.reasonReserved(w, cluster, reserved[0])
+		case len(kept) > 0:
+			spared = kept[0].reasonKept(w)
 		}
 	}
+	d.retryWithoutKept(w)
 	if delayed == nil && spared != nil {
 		return "", nil, spared
 	}

@@ -59,8 +59,10 @@ func (d *decision) getsNodesLater(w *Waiting) bool {
 }
 
 // spare closes, within a what-if on a cluster, the nodes that the workload must leave to
-// others if it starts at that time. It returns the reservations that keep any from it.
+// others if it starts at that time, and allocates what is kept from it. It returns the
+// reservations that keep any from it.
 func (d *decision) spare(w *Waiting, cluster string, at time.Time) []*quota.Reservation {
+	d.allocateKept(w, cluster, at)
 	return d.close(w, cluster, func(r *quota.Reservation) bool { return r.Conflicts(at, w.RunTime) })
 }
 
@@ -118,11 +120,11 @@ func (d *decision) lastReserved(w *Waiting, cluster string) (last time.Time) {
 	return last
 }
 
-// solveSparing is solve on a cluster for a gang that starts now: without the nodes that are
-// reserved for others. The allowance of the payer pays for it.
+// solveSparing is solve on a cluster for a gang that starts now: without what is reserved or kept
+// for others. The allowance of the payer pays for it.
 func (d *decision) solveSparing(payer *queue, w *Waiting, cluster string, placed *workload.Workload) (placement.Verdict, bool) {
 	fleet := d.state.fleet(cluster)
-	if len(d.state.tree.Reservations()) == 0 {
+	if len(d.state.tree.Reservations()) == 0 && len(d.keptParts) == 0 {
 		return d.solve(payer, fleet, placed)
 	}
 	savepoint := fleet.Begin()

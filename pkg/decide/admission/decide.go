@@ -85,6 +85,9 @@ type decision struct {
 	reserving int
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
+	// keptParts is what is kept for gangs with requests, once it is found.
+	keptParts []*keptPart
+	keptFound bool
 	// deferred are of gangs that leave their turn to be shown to others.
 	deferred []deferredAsk
 }

@@ -26,10 +26,11 @@
 //	until no class is open:
 //	  nextClass                next_class.go      the class to try: shares, priority, order
 //	  start                    start.go           quota, then places, for its first gang:
+//	    keepForAskers          kept_asked.go      places of gangs whose nodes come, once
 //	    quota.Queue.Assess                        the assignments of flavors, within quota or not
 //	    fit                    fit.go             the node of each pod: placement.Fleet.Solve
 //	    backfill               backfill.go        places that delay no head before it, and are
-//	                                              on no nodes that are reserved for others
+//	                                              not reserved or kept for others (kept_nodes.go)
 //	    topologyConflict       grow.go            of a growing gang, with the places it has
 //	    keptForShown           kept_shown.go      places of use to a gang that shows itself
 //	    putToChecks            checks.go          AdmissionChecks first; it waits with its quota
@@ -55,7 +56,7 @@
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
 //	stages      decide, next_at, report, drain_clusters, settle, settle_asked, recheck, start,
-//	            preempt_quota, start_within, smaller, fit, kept_shown, deferred, ask, checks, preempt, victims, admit, grow,
+//	            preempt_quota, start_within, smaller, fit, kept_shown, kept_asked, deferred, ask, checks, preempt, victims, admit, grow,
 //	            backfill, reserve_head,
 //	            placed_reservations, ends, reason
 //	victims     cascade, enough_victims, cheapest_victims, elastic, needs, trial_eviction,
@@ -63,7 +64,8 @@
 //	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
 //	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
-//	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar
+//	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar,
+//	            kept_nodes
 //	ground      loss, regret, victim_order, queue, queue_front, equivalence_class, local_use,
 //	            signature, order, lacking, allowance, savepoint, limit_ranges, namespaces, served, plan,
 //	            state

@@ -37,7 +37,8 @@ type equivalenceClass struct {
 	unplaced *flavoredSignature
 	// blockedBy is the reservation that keeps it back; nil for none.
 	blockedBy *headReservation
-	// sparing: reservations of nodes, or a gang that shows itself, keep it back.
+	// sparing: reservations of nodes, a gang that shows itself, or places that are kept for one
+	// whose nodes come, keep it back.
 	sparing bool
 
 	// What follows is about a class behind a head; see behind.go.

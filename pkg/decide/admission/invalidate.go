@@ -32,6 +32,8 @@ import (
 //	the base of shares changed        classes that tried preemption     shares justify victims
 //	a gang shows itself to an         classes of queues whose gangs     it is their turn
 //	autoscaler no longer              show themselves
+//	a gang starts on nodes that it    classes from which places are     what is left of them is
+//	has asked for                     kept                              free
 //	retryAt of a class                that class                        protection of a victim
 //	                                                                    or a search budget
 //	a gang gets another priority      classes that may evict it         it is a new candidate
@@ -75,6 +77,7 @@ type events struct {
 	reshaped         []NodeKey       // nodes that offer something else when empty
 	provisioned      bool            // nodes have come that a workload asked for
 	shownEnded       bool            // a gang shows itself to an autoscaler no longer
+	keptEnded        bool            // nothing is kept any more for a gang that has asked for nodes
 	namespaces       bool            // queues may select other namespaces
 	defaults         bool            // containers of a namespace ask for something else by default
 	ranges           rangesChanged   // LimitRanges may allow other pods
@@ -92,7 +95,7 @@ func (r *rangesChanged) any() bool                 { return r.all || len(r.names
 func (r *rangesChanged) has(namespace string) bool { return r.all || r.names[namespace] }
 
 func (e *events) any() bool {
-	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.shownEnded || e.defaults || e.ranges.any()
+	return e.refreshReservations() || e.shareBaseChanged || e.provisioned || e.shownEnded || e.keptEnded || e.defaults || e.ranges.any()
 }
 
 // refreshReservations reports whether a head may now start sooner than reserved.
@@ -102,7 +105,7 @@ func (e *events) refreshReservations() bool {
 
 func (e *events) clear() {
 	e.capacityGrew, e.clusterAdded, e.clustersChanged, e.shareBaseChanged = false, false, false, false
-	e.provisioned, e.shownEnded, e.namespaces, e.defaults, e.ranges, e.reshaped = false, false, false, false, rangesChanged{}, nil
+	e.provisioned, e.shownEnded, e.keptEnded, e.namespaces, e.defaults, e.ranges, e.reshaped = false, false, false, false, false, rangesChanged{}, nil
 	clear(e.quotaFreed)
 }
 
@@ -135,7 +138,7 @@ func (d *decision) requeue() {
 	d.recheckOffers()
 	d.recheckBehind()
 	happened := s.events.refreshReservations() || s.due(d.now)
-	if !happened && !s.events.shareBaseChanged && !s.events.shownEnded {
+	if !happened && !s.events.shareBaseChanged && !s.events.shownEnded && !s.events.keptEnded {
 		return
 	}
 	for _, r := range s.reservations {
@@ -158,6 +161,8 @@ func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
 	switch {
 	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, len(class.first().beyond) > 0 && e.ranges.has(class.first().Workload.Namespace), e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
+		return true
+	case e.keptEnded && class.sparing:
 		return true
 	case class.triedPreemption && (e.capacityGrew || e.shareBaseChanged || freed):
 		return true

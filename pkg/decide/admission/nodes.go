@@ -2,6 +2,7 @@ package admission
 
 import (
 	"maps"
+	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -51,6 +52,13 @@ func (s *State) SetNode(n capacity.Node) {
 	fleet := s.fleet(n.Cluster)
 	if fleet.Len() == 0 {
 		s.events.clusterAdded, s.events.namespaces, s.events.ranges.all = true, true, true
+	}
+	if n.Created.After(s.newest[n.Cluster]) {
+		s.newest = maps.Clone(s.newest)
+		if s.newest == nil {
+			s.newest = map[string]time.Time{}
+		}
+		s.newest[n.Cluster] = n.Created
 	}
 	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))

@@ -94,6 +94,7 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 	if d.mustSpare(w) || d.getsNodesLater(w) { // until the reservation ends, or begins
 		w.class.sparing = true
 	}
+	d.retryWithoutKept(w)
 	if !d.maySearch(w) {
 		return nil, nil
 	}

@@ -35,7 +35,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next.victimOrder = s.victimOrder
 	next.uncleared = s.uncleared
 	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total
-	next.namespaces, next.served, next.listed = s.namespaces, s.served, s.listed
+	next.namespaces, next.served, next.listed, next.newest = s.namespaces, s.served, s.listed, s.newest
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched

@@ -27,6 +27,7 @@ func (d *decision) settleAsked() {
 		why := d.startOnProvisioned(w)
 		if why == nil {
 			s.events.shownEnded = s.events.shownEnded || asked.Placeholders
+			s.events.keptEnded = true
 			continue
 		}
 		s.removeFromClass(w)

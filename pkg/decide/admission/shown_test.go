@@ -40,7 +40,7 @@ func TestGangsShowThemselvesOneAfterTheOther(t *testing.T) {
 	for name, ends := range map[string]func(s *admission.State){
 		"it is admitted": func(s *admission.State) {
 			s.SetNode(nodeOf("new", 8, 1))
-			s.Provisioned("gang-0")
+			s.Provisioned("gang-0", start)
 		},
 		"it is cancelled": func(s *admission.State) { s.Dequeue("gang-0") },
 		"it backs off": func(s *admission.State) {
@@ -79,7 +79,7 @@ func TestNodesThatComeAreKeptForTheGangThatIsShown(t *testing.T) {
 	s := askingState(t, showingConfig(100), nodeOf("cpu", 8, 0))
 	enqueue(s, 1, "queue", []workload.PodSet{setOf("workers", 3, 1, 1)})
 	wantPlan(t, decide(s), "ask gang-1 [{workers 3}]")
-	s.Provisioned("gang-1")
+	s.Provisioned("gang-1", start)
 	enqueue(s, 2, "queue", []workload.PodSet{setOf("workers", 1, 1, 1)})
 	enqueue(s, 3, "queue", []workload.PodSet{setOf("workers", 1, 1, 0)})
 	s.SetNode(nodeOf("first", 8, 1))

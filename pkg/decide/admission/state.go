@@ -21,6 +21,7 @@ type State struct {
 	silent       map[string]time.Time        // since when clusters do not report; never changed in place
 	served       map[string]servedKinds      // by cluster; unknown of others; never changed in place
 	listed       map[string]bool             // clusters that have listed their nodes; never changed in place
+	newest       map[string]time.Time        // by cluster, when its youngest node was created; never changed in place
 	tree         *quota.Tree
 	queues       map[string]*queue // by ClusterQueue
 	sorted       []*queue          // by name
