@@ -48,7 +48,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 	}
 	if p := e.Provisioning; p != nil && p.Open {
 		command.Provision = &event.ProvisionCommand{
-			Name: p.Name, Number: p.Number, Class: p.Class, Parameters: p.Parameters, Pods: p.Pods,
+			Name: p.Name, Number: p.Number, Class: p.Class, Parameters: p.Parameters, Merge: p.Merge, Pods: p.Pods,
 		}
 	}
 	if state == event.Present || state == event.Provision {

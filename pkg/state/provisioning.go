@@ -57,7 +57,7 @@ func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
 		next.Number, next.Failures, next.Tried, next.TriedSince, next.Checks = l.nextNumber(last.Number), last.Failures, last.Tried, last.TriedSince, last.Checks
 	}
 	config := l.admission.QueueOf(&e.Workload).Provisioning(a.Flavors).Config
-	next.Class, next.Parameters = config.Class, config.Parameters
+	next.Class, next.Parameters, next.Merge = config.Class, config.Parameters, config.MergePolicy
 	next.Name = requestName(&e.Workload, a.Check, next.Number)
 	e.Provisioning = &next
 	l.asking[e.ID] = e

@@ -59,7 +59,7 @@ func newAskerQueue(t *testing.T) *asker {
 				Parameters: &quota.CheckParameters{APIGroup: "kueue.x-k8s.io", Kind: "ProvisioningRequestConfig", Name: "config"},
 			}},
 			ProvisioningConfigs: []quota.ProvisioningConfig{{
-				Name: "config", Class: "queued-provisioning.gke.io", Parameters: map[string]string{"maxRunDurationSeconds": "60"},
+				Name: "config", Class: "queued-provisioning.gke.io", Parameters: map[string]string{"maxRunDurationSeconds": "60"}, MergePolicy: workload.IdenticalScheduling,
 				Retry: &quota.RetryStrategy{LimitCount: &limit},
 			}},
 		},
@@ -116,7 +116,7 @@ func TestAGangAsksAndStartsOnItsNodes(t *testing.T) {
 	a := newAsker(t)
 	a.wantPhase(workload.Queued, workload.ReasonProvisioning)
 	p := a.gang().Provisioning
-	if p == nil || p.Number != 1 || p.Class != "queued-provisioning.gke.io" || p.Parameters["maxRunDurationSeconds"] != "60" ||
+	if p == nil || p.Number != 1 || p.Class != "queued-provisioning.gke.io" || p.Parameters["maxRunDurationSeconds"] != "60" || p.Merge != workload.IdenticalScheduling ||
 		!slices.Equal(p.Pods, []workload.PodCount{{PodSet: "workers", Pods: 2}}) {
 		t.Errorf("the record has the request %+v", p)
 	}

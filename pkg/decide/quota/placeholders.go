@@ -18,6 +18,9 @@ func (v *validation) placeholders(path string, config *ProvisioningConfig) {
 	if config.Class != workload.PlaceholderClass {
 		return
 	}
+	if config.MergePolicy != "" {
+		v.faults.Add(path+".podSetMergePolicy", "does nothing with the class %s, which shows each pod", workload.PlaceholderClass)
+	}
 	for _, name := range slices.Sorted(maps.Keys(config.Parameters)) {
 		value := config.Parameters[name]
 		switch seconds, err := strconv.Atoi(value); {

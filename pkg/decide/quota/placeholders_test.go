@@ -34,3 +34,23 @@ func TestParametersOfPlaceholdersAreChecked(t *testing.T) {
 		})
 	}
 }
+
+// A podSetMergePolicy is one of Kueue's. Placeholder pods share nothing.
+func TestPoliciesOfMergingPodSetsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ class, policy, want string }{
+		"none":                {"queued-provisioning.gke.io", "", ""},
+		"equal templates":     {"queued-provisioning.gke.io", workload.IdenticalPodTemplates, ""},
+		"equal needs":         {"queued-provisioning.gke.io", workload.IdenticalScheduling, ""},
+		"another one":         {"queued-provisioning.gke.io", "All", `podSetMergePolicy: "All": want IdenticalPodTemplates or IdenticalWorkloadSchedulingRequirements`},
+		"of placeholder pods": {workload.PlaceholderClass, workload.IdenticalPodTemplates, "podSetMergePolicy: does nothing with the class placeholder-pods.muster.dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := quota.New(quota.Config{ProvisioningConfigs: []quota.ProvisioningConfig{{Name: "config", Class: c.class, MergePolicy: c.policy}}})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -24,7 +24,9 @@ type ProvisioningConfig struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// ManagedResources: pods that use none of them are not asked for. Without any, all are.
 	ManagedResources []resource.Name `json:"managedResources,omitempty"`
-	Retry            *RetryStrategy  `json:"retryStrategy,omitempty"`
+	// MergePolicy says which pod sets are asked for as one; empty is none.
+	MergePolicy string         `json:"podSetMergePolicy,omitempty"`
+	Retry       *RetryStrategy `json:"retryStrategy,omitempty"`
 }
 
 // RetryStrategy says how often and when nodes are asked for again; nil is Kueue's default.
@@ -191,6 +193,9 @@ func (v *validation) provisioningConfigs(c *Config) {
 		}
 		if len(config.ManagedResources) > maxManagedResources {
 			v.faults.Add(path+".managedResources", "names %d resources; want at most %d", len(config.ManagedResources), maxManagedResources)
+		}
+		if p := config.MergePolicy; p != "" && p != workload.IdenticalPodTemplates && p != workload.IdenticalScheduling {
+			v.faults.Add(path+".podSetMergePolicy", "%s: want %s or %s", fault.Quote(p), workload.IdenticalPodTemplates, workload.IdenticalScheduling)
 		}
 		v.placeholders(path, config)
 		v.retry(path+".retryStrategy", config.Retry)

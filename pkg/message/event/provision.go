@@ -10,6 +10,8 @@ type ProvisionCommand struct {
 	// Class is the provisioningClassName, Parameters are its parameters.
 	Class      string            `json:"class"`
 	Parameters map[string]string `json:"parameters,omitempty"`
+	// Merge is the podSetMergePolicy: which pod sets share a PodTemplate.
+	Merge string `json:"merge,omitempty"`
 	// Pods are those that lack a place.
 	Pods []workload.PodCount `json:"pods"`
 }

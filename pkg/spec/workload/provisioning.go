@@ -26,9 +26,10 @@ type Provisioning struct {
 	// Flavors by which quota is reserved.
 	Flavors []PodSetFlavors `json:"flavors,omitempty"`
 	Pods    []PodCount      `json:"pods,omitempty"`
-	// Class and Parameters are of the configuration as it was then.
+	// Class, Parameters and Merge (podSetMergePolicy) are of the configuration as it was then.
 	Class      string            `json:"class,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
+	Merge      string            `json:"merge,omitempty"`
 	// Since is when it was made.
 	Since time.Time `json:"since,omitzero"`
 	// ReadySince is when the nodes were said to be there; zero before.
@@ -43,6 +44,13 @@ type Provisioning struct {
 	// Checks are the AdmissionChecks that it was put to last; nil before.
 	Checks *Checks `json:"checks,omitempty"`
 }
+
+// Kueue's values of podSetMergePolicy: pod sets share a PodTemplate when their templates are equal,
+// or when they are equal in what nodes are chosen by.
+const (
+	IdenticalPodTemplates = "IdenticalPodTemplates"
+	IdenticalScheduling   = "IdenticalWorkloadSchedulingRequirements"
+)
 
 // PlaceholderClass is the provisioningClassName by which a gang shows itself as pending pods, for
 // autoscalers that see nothing else.

@@ -14,7 +14,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// podTemplate is a PodTemplate with the number of its pods that lack a place.
+// podTemplate is a PodTemplate with the number of pods that lack a place, of the pod sets that share it.
 type podTemplate struct {
 	name     string
 	pods     int
@@ -28,21 +28,28 @@ func (p *pass) podTemplates() ([]podTemplate, error) {
 	if err != nil {
 		return nil, err
 	}
-	var templates []podTemplate
+	var sets []askedSet
 	for _, asked := range p.command.Provision.Pods {
 		template := specs[asked.PodSet]
 		if template == nil {
 			return nil, fmt.Errorf("the manifest has no pod template for pod set %q", asked.PodSet)
 		}
-		name := templateName(p.command.Provision.Name, asked.PodSet)
+		sets = append(sets, askedSet{asked.PodSet, asked.Pods, template})
+	}
+	if sets, err = mergeSets(sets, p.command.Provision.Merge); err != nil {
+		return nil, err
+	}
+	var templates []podTemplate
+	for _, asked := range sets {
+		name := templateName(p.command.Provision.Name, asked.podSet)
 		manifest, err := json.Marshal(map[string]any{
-			"apiVersion": podTemplatesAPI, "kind": podTemplateKind, "template": template,
+			"apiVersion": podTemplatesAPI, "kind": podTemplateKind, "template": asked.template,
 			"metadata": p.metadataOf(name, map[string]any{requestOfKey: p.command.Provision.Name}),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("encode PodTemplate %s: %w", name, err)
 		}
-		templates = append(templates, podTemplate{name, asked.Pods, manifest})
+		templates = append(templates, podTemplate{name, asked.pods, manifest})
 	}
 	return templates, nil
 }
