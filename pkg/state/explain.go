@@ -35,6 +35,7 @@ type Handover struct {
 type worded struct {
 	grows   *growth
 	backoff *workload.Reason // with its cause; nil while it is in none
+	asked   *workload.Reason // with the pods and the progress; nil without a request
 }
 
 func wordedOf(e *entry) (w worded) {
@@ -43,6 +44,9 @@ func wordedOf(e *entry) (w worded) {
 	}
 	if e.Reason != nil && e.Reason.Kind == workload.ReasonBackoff {
 		w.backoff = e.Reason
+	}
+	if hasRequest(e) && e.Reason != nil && e.Reason.Kind == workload.ReasonProvisioning {
+		w.asked = e.Reason
 	}
 	return w
 }
@@ -54,6 +58,8 @@ func (w worded) reason(decided workload.Reason) workload.Reason {
 		return w.grows.reason(decided)
 	case w.backoff != nil && decided.Kind == workload.ReasonBackoff:
 		return *w.backoff
+	case w.asked != nil && decided.Kind == workload.ReasonProvisioning:
+		return *w.asked
 	}
 	return decided
 }

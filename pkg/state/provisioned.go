@@ -3,11 +3,13 @@ package state
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -37,18 +39,51 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 	}
 }
 
-// explainRequest says that nodes are asked for, or what keeps the dispatcher from creating
-// the request, which it goes on trying.
+// explainRequest says that nodes are asked for and how far the autoscaler is, or what keeps the
+// dispatcher from creating the request, which it goes on trying.
 func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.Time) {
 	p := e.Provisioning
 	why := admission.AskedReason(p.Cluster, p.Check, p.Pods, p.Placeholders())
-	if !r.Created && r.Message != "" {
+	begun := why.Message + progressPrefix
+	switch {
+	case !r.Created && r.Message != "":
 		why.Message = fmt.Sprintf("%s cannot be created: %s", requestCalled(p), sanitize(r.Message))
+	case !p.Placeholders():
+		why.Message += progressOf(r)
 	}
-	if e.Reason == nil || e.Reason.Kind == why.Kind && e.Reason.Message != why.Message { // a held queue says more
+	switch old := e.Reason; {
+	case old != nil && (old.Kind != why.Kind || old.Message == why.Message): // a held queue says more
+	case old != nil && strings.HasPrefix(old.Message, begun) && strings.HasPrefix(why.Message, begun): // an estimate may change often
+		e.Reason = why
+		l.staleReasons[e.ID] = e
+	default:
 		e.Reason = why
 		l.emitChanged(e, now)
 	}
+}
+
+// progressPrefix begins what a reason has of an autoscaler's progress, and progressLimit bounds
+// that, in bytes.
+const (
+	progressPrefix = "; the autoscaler "
+	progressLimit  = 300
+)
+
+// progressOf is what an autoscaler reports of a request before it is provisioned; empty for
+// nothing.
+func progressOf(r *event.ProvisionStatus) string {
+	said := fault.ClipTo(strings.Join(strings.Fields(sanitize(r.Message)), " "), progressLimit)
+	progress := ""
+	switch {
+	case r.State == event.RequestAccepted:
+		progress = progressPrefix + "has accepted the request"
+	case said != "":
+		progress = progressPrefix + "has not accepted the request"
+	}
+	if said != "" {
+		progress += ": " + said
+	}
+	return progress
 }
 
 // requestFailed lets a workload ask again after a back-off, or ends it when it has asked
@@ -138,6 +173,23 @@ func (l *lifecycle) barredLong(e *entry, now time.Time) bool {
 	return elapsed(now, since, settleProvisioned) && l.admission.Barred(e.ID, e.Provisioning.Cluster) != ""
 }
 
+// homeIsSilent reports whether a workload asks for nodes in the cluster of its object, and that
+// does not report. It could ask nowhere else, and by another number only when the cluster is back:
+// the autoscaler would have it wait from the beginning.
+func (l *lifecycle) homeIsSilent(e *entry) bool {
+	return e.Workload.Home() == e.Provisioning.Cluster && !l.admission.Silent(e.Provisioning.Cluster).IsZero()
+}
+
+// settlesSince is since when a workload waits for its places on nodes that have come; zero for not
+// yet. After a silence of the cluster that begins again.
+func (l *lifecycle) settlesSince(e *entry) time.Time {
+	since := e.Provisioning.ReadySince
+	if end := l.inquiries.pauses[Part{e.Provisioning.Cluster, Watcher}].to; !since.IsZero() && end.After(since) {
+		return end
+	}
+	return since
+}
+
 // checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
 // those that the queue does not ask for any more, and those in clusters that have left, or that
 // are cordoned or silent for long.
@@ -151,12 +203,13 @@ func (l *lifecycle) checkRequests(now time.Time) {
 			l.enqueue(e)
 		case p.Placeholders():
 			l.checkShown(e, now)
+		case l.homeIsSilent(e): // there is no other cluster, and nothing can be deleted there
 		case !l.admission.BarredSince(p.Cluster).IsZero() && l.barredLong(e, now),
-			elapsed(now, p.ReadySince, settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
+			elapsed(now, l.settlesSince(e), settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
 			l.enqueue(e)
-		case elapsed(now, p.ReadySince, settleProvisioned):
+		case elapsed(now, l.settlesSince(e), settleProvisioned):
 			why := fmt.Sprintf("ProvisioningRequest %s was provisioned, and its nodes did not hold all pods for %s", p.Name, settleProvisioned)
 			if lacks := l.admission.Reason(e.ID); lacks != nil {
 				why += ": " + lacks.Message
