@@ -74,14 +74,14 @@ func TestARequestInASilentClusterEnds(t *testing.T) {
 func TestTheTimeForPlacesBeginsAgainAfterASilence(t *testing.T) {
 	t.Parallel()
 	a := newSilenced(t, workload.ByKubernetes+"/c/ana")
-	a.SetSilentAfter(30 * time.Minute)
 	a.node("n0", nil) // one of two
 	a.answers(requestOne, event.RequestProvisioned)
+	a.step(time.Minute)
 	a.step(time.Hour)
 	a.wantSent()
 	a.node("n0", nil)
-	a.step(settleProvisioned - time.Second)
+	a.pass(settleProvisioned - 2*time.Second)
 	a.wantSent()
-	a.step(time.Second)
+	a.pass(4 * time.Second)
 	a.wantSent("forgotten " + requestOne)
 }
