@@ -97,7 +97,7 @@ func (s *State) Tick(now time.Time, grace time.Duration) {
 	}
 	clear(s.staleReasons)
 	s.checkRequests(now)
-	s.retryFlavors(now)
+	s.retryTried(now)
 	s.recheckQueues(now)
 	s.inquiries.drop(now)
 	s.leaveClusters(now)

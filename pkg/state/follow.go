@@ -124,7 +124,7 @@ func (s *State) insert(w StoredWorkload) {
 		s.checked[e.ID] = e
 	}
 	if e.Phase == workload.Queued {
-		if hasRequest(e) || len(triedBy(e)) > 0 {
+		if hasRequest(e) || len(triedBy(e)) > 0 || len(triedIn(e)) > 0 {
 			s.asking[e.ID] = e
 		}
 		s.enqueueAs(e, e.Reason != nil)

@@ -60,7 +60,7 @@ func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 	}
 	l.admission.Enqueue(admission.Waiting{
 		Workload: &e.Workload, Order: e.order, NotBefore: from, Reported: reasonStored && l.holdReported(e), Held: e.Hold.Message(),
-		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e), Failures: failuresOf(e),
+		Since: e.Times.Submitted, RunTime: l.runTime(e), Asked: askedOf(e), Ready: e.checks().Ready(), Tried: triedBy(e), TriedClusters: triedIn(e), Failures: failuresOf(e),
 		Never:     e.Reason != nil && e.Reason.Kind == workload.ReasonNeverFits,
 		Nominated: nominated,
 	})

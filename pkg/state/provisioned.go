@@ -43,7 +43,7 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 // dispatcher from creating the request, which it goes on trying.
 func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.Time) {
 	p := e.Provisioning
-	why := admission.AskedReason(p.Cluster, p.Check, p.Pods, p.Placeholders())
+	why := admission.AskedReason(p.Cluster, p.Check, p.Pods, p.Placeholders(), p.TriedClusters)
 	begun := why.Message + progressPrefix
 	switch {
 	case !r.Created && r.Message != "":
@@ -86,12 +86,13 @@ func progressOf(r *event.ProvisionStatus) string {
 	return progress
 }
 
-// requestFailed lets a workload ask again after a back-off, or ends it when it has asked
-// often enough.
+// requestFailed lets a workload ask in another cluster or by other flavors, else again after a
+// back-off, or ends it when it has asked often enough.
 func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
-	if l.tryNextFlavor(e, why, now) {
+	if l.tryNextCluster(e, why, now) || l.tryNextFlavor(e, why, now) {
 		return
 	}
+	why += admission.AfterTried(e.Provisioning.TriedClusters)
 	config := &quota.ProvisioningConfig{}
 	if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Flavors); check != nil {
 		config = check.Config
@@ -124,24 +125,48 @@ func (l *lifecycle) tryNextFlavor(e *entry, why string, now time.Time) bool {
 	if next, _ := l.admission.QueueOf(&e.Workload).TriesNextFlavor(); !next || !l.admission.HasOtherFlavors(e.ID, tried) {
 		return false
 	}
-	l.withdrawRequest(e, now)
-	failed := *e.Provisioning
-	failed.Tried, failed.TriedSince = tried, now.UTC() // as it is read from Postgres
-	e.Provisioning = &failed
-	l.asking[e.ID] = e
-	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: "the next flavor of its queue is tried. " + why}
-	l.emitChanged(e, now)
-	l.enqueue(e)
+	l.askElsewhere(e, tried, nil, "the next flavor of its queue is tried. "+why, now)
 	return true
 }
 
+// mostTriedClusters bounds the clusters in which a workload asks before it backs off.
+const mostTriedClusters = 16
+
+// tryNextCluster has a workload ask by the same flavors in the next cluster where it may run, when
+// there were no nodes in this one.
+func (l *lifecycle) tryNextCluster(e *entry, why string, now time.Time) bool {
+	p := e.Provisioning
+	tried := append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors})
+	if len(tried) == mostTriedClusters || !l.admission.HasOtherCluster(e.ID, p.Flavors, tried) {
+		return false
+	}
+	l.askElsewhere(e, p.Tried, tried, "nodes are asked for in the next cluster. "+why, now)
+	return true
+}
+
+// askElsewhere ends the request of a workload and has it tried at once, but not by these flavors
+// and not in these clusters.
+func (l *lifecycle) askElsewhere(e *entry, flavors [][]workload.PodSetFlavors, clusters []workload.TriedCluster, message string, now time.Time) {
+	l.withdrawRequest(e, now)
+	failed := *e.Provisioning
+	failed.Tried, failed.TriedClusters, failed.TriedSince = flavors, clusters, now.UTC() // as it is read from Postgres
+	e.Provisioning = &failed
+	l.asking[e.ID] = e
+	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: message}
+	l.emitChanged(e, now)
+	l.enqueue(e)
+}
+
 // tooLong reports whether a request is not provisioned, or a gang is shown in vain, within the time
-// that the queue gives it before the next flavor is tried, if there is one.
+// that the queue gives it before the next cluster or flavor is tried, if there is one.
 func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 	p := e.Provisioning
 	_, within := l.admission.QueueOf(&e.Workload).TriesNextFlavor()
-	return within > 0 && (p.ReadySince.IsZero() || p.Placeholders()) && elapsed(now, p.Since, within) &&
-		l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors))
+	if within == 0 || !p.ReadySince.IsZero() && !p.Placeholders() || !elapsed(now, p.Since, within) {
+		return false
+	}
+	return l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors)) ||
+		l.admission.HasOtherCluster(e.ID, p.Flavors, append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors}))
 }
 
 // checkShown ends the turn of a gang that shows itself as pods: when its time is over, and
@@ -221,12 +246,20 @@ func (l *lifecycle) checkRequests(now time.Time) {
 	}
 }
 
-// retryFlavors has workloads ask again by flavors of which there were no nodes, after a
-// back-off.
-func (l *lifecycle) retryFlavors(now time.Time) {
+// firstTried are the first flavors by which nodes were asked for in vain.
+func firstTried(p *workload.Provisioning) []workload.PodSetFlavors {
+	if len(p.Tried) > 0 {
+		return p.Tried[0]
+	}
+	return p.TriedClusters[0].Flavors
+}
+
+// retryTried has workloads ask again by flavors, and in clusters, of which there were no nodes,
+// after a back-off.
+func (l *lifecycle) retryTried(now time.Time) {
 	for _, e := range inOrder(l.asking, func(e *entry) bool { return e.Phase == workload.Queued && !hasRequest(e) }) {
 		config := &quota.ProvisioningConfig{}
-		if check := l.admission.QueueOf(&e.Workload).Provisioning(e.Provisioning.Tried[0]); check != nil {
+		if check := l.admission.QueueOf(&e.Workload).Provisioning(firstTried(e.Provisioning)); check != nil {
 			config = check.Config
 		}
 		if l.frozen(e) || !elapsed(now, e.Provisioning.TriedSince, config.Backoff(1)) {

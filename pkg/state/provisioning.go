@@ -13,7 +13,7 @@ import (
 )
 
 // asking are the waiting workloads for which nodes are asked for, or were in vain by some of
-// the flavors of their queue.
+// the flavors of their queue, or in some clusters.
 type asking map[workload.ID]*entry
 
 // hasRequest reports whether a waiting workload asks for nodes.
@@ -42,6 +42,14 @@ func triedBy(e *entry) [][]workload.PodSetFlavors {
 	return e.Provisioning.Tried
 }
 
+// triedIn are the clusters in which no nodes are asked for a workload by some flavors.
+func triedIn(e *entry) []workload.TriedCluster {
+	if e.Provisioning == nil {
+		return nil
+	}
+	return e.Provisioning.TriedClusters
+}
+
 // failuresOf counts the requests for nodes that have failed.
 func failuresOf(e *entry) int {
 	if e.Provisioning == nil {
@@ -54,7 +62,8 @@ func failuresOf(e *entry) int {
 func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
 	next := workload.Provisioning{Open: true, Number: l.nextNumber(0), Cluster: a.Cluster, Check: a.Check, Flavors: a.Flavors, Pods: a.Pods, Since: now.UTC()} // as it is read from Postgres
 	if last := e.Provisioning; last != nil {
-		next.Number, next.Failures, next.Tried, next.TriedSince, next.Checks = l.nextNumber(last.Number), last.Failures, last.Tried, last.TriedSince, last.Checks
+		next.Number, next.Failures, next.Checks = l.nextNumber(last.Number), last.Failures, last.Checks
+		next.Tried, next.TriedClusters, next.TriedSince = last.Tried, last.TriedClusters, last.TriedSince
 	}
 	config := l.admission.QueueOf(&e.Workload).Provisioning(a.Flavors).Config
 	next.Class, next.Parameters, next.Merge = config.Class, config.Parameters, config.MergePolicy
@@ -118,7 +127,7 @@ func (l *lifecycle) useRequest(e *entry) {
 	delete(l.asking, e.ID)
 	if e.Provisioning != nil {
 		used := *e.Provisioning
-		used.Failures, used.Tried, used.TriedSince = 0, nil, time.Time{}
+		used.Failures, used.Tried, used.TriedClusters, used.TriedSince = 0, nil, nil, time.Time{}
 		e.Provisioning = &used
 	}
 }

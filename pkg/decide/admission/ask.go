@@ -33,7 +33,7 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 	}
 	var shown []string // clusters in which another gang is shown
 	for _, cluster := range clusters {
-		if d.state.fleets[cluster].Len() == 0 && !d.state.listed[cluster] {
+		if !d.state.mayAskIn(cluster) || triedCluster(w.TriedClusters, cluster, a.Flavors) {
 			continue
 		}
 		pods := d.lackingAfterRequests(w, cluster, flavored.w, check)
@@ -74,7 +74,7 @@ func (d *decision) askFor(w *Waiting, a quota.Assess, placeholders bool, ask Ask
 	d.noteUsage(w.queue, a)
 	d.noteHeld(w)
 	d.plan.Asks = append(d.plan.Asks, ask)
-	d.wait(w, AskedReason(ask.Cluster, ask.Check, ask.Pods, placeholders))
+	d.wait(w, AskedReason(ask.Cluster, ask.Check, ask.Pods, placeholders, w.TriedClusters))
 	w.Reported = true
 }
 
@@ -94,6 +94,26 @@ func (s *State) HasOtherFlavors(id workload.ID, tried [][]workload.PodSetFlavors
 		}
 	}
 	return false
+}
+
+func triedCluster(tried []workload.TriedCluster, cluster string, flavors []workload.PodSetFlavors) bool {
+	return slices.ContainsFunc(tried, func(t workload.TriedCluster) bool {
+		return t.Cluster == cluster && reflect.DeepEqual(t.Flavors, flavors)
+	})
+}
+
+// mayAskIn reports whether the nodes of a cluster are known, so that others can be asked for.
+func (s *State) mayAskIn(cluster string) bool {
+	return s.fleets[cluster].Len() > 0 || s.listed[cluster]
+}
+
+// HasOtherCluster reports whether a waiting workload may ask by the flavors in other clusters than
+// those.
+func (s *State) HasOtherCluster(id workload.ID, flavors []workload.PodSetFlavors, tried []workload.TriedCluster) bool {
+	w := s.waiting.Get(id)
+	return w != nil && slices.ContainsFunc(s.clustersFor(w), func(cluster string) bool {
+		return s.mayAskIn(cluster) && !triedCluster(tried, cluster, flavors)
+	})
 }
 
 // mostCounted bounds the requests in a cluster whose pods with places are counted for another.
@@ -194,8 +214,9 @@ func (d *decision) mostPlaced(q *queue, fleet *placement.Fleet, w *workload.Work
 type answered struct{ undecided, cut bool }
 
 // AskedReason is why a workload waits that has asked for nodes: for these pods, in a cluster,
-// by an AdmissionCheck, or by showing itself as these pods.
-func AskedReason(cluster, check string, pods []workload.PodCount, placeholders bool) *workload.Reason {
+// by an AdmissionCheck, or by showing itself as these pods. tried are clusters in which it did
+// before, in vain.
+func AskedReason(cluster, check string, pods []workload.PodCount, placeholders bool, tried []workload.TriedCluster) *workload.Reason {
 	of := make([]string, len(pods))
 	for i, p := range pods {
 		of[i] = fmt.Sprintf("%d of %s", p.Pods, p.PodSet)
@@ -204,5 +225,18 @@ func AskedReason(cluster, check string, pods []workload.PodCount, placeholders b
 	if placeholders {
 		message = "%s pods are shown as placeholders in cluster %s, for which an autoscaler may add nodes (AdmissionCheck %q); its quota is reserved"
 	}
-	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: fmt.Sprintf(message, strings.Join(of, " and "), cluster, check)}
+	return &workload.Reason{Kind: workload.ReasonProvisioning, Message: fmt.Sprintf(message, strings.Join(of, " and "), cluster, check) + AfterTried(tried)}
+}
+
+// AfterTried ends the reason of a workload that has asked for nodes in other clusters before;
+// empty for none.
+func AfterTried(tried []workload.TriedCluster) string {
+	if len(tried) == 0 {
+		return ""
+	}
+	names := make([]string, len(tried))
+	for i, t := range tried {
+		names[i] = t.Cluster
+	}
+	return "; before that it asked in vain in " + namedClusters(names)
 }

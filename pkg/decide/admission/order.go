@@ -122,6 +122,9 @@ func byRunTime(a, b *Waiting) int {
 // gangs of one class also have equal run times.
 func (w *Waiting) key() classKey {
 	key := classKey{signature: w.signature, priority: w.Workload.Priority, tried: len(w.Tried), beyond: strings.Join(w.beyond, "\n")}
+	for _, t := range w.TriedClusters {
+		key.triedIn += t.Cluster + "\n"
+	}
 	if w.Grows {
 		key.grows = w.Workload.ID
 	}

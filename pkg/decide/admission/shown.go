@@ -60,7 +60,8 @@ func (d *decision) isDeferred(w *Waiting) bool {
 	return slices.ContainsFunc(d.deferred, func(t deferredAsk) bool { return t.w == w })
 }
 
-// mostShownNamed bounds the clusters that a reason names in which others are shown.
+// mostShownNamed bounds the clusters that a reason names in which others are shown, or nodes were
+// asked for.
 const mostShownNamed = 3
 
 // waitsToBeShown is why a gang waits that would show itself if no other did in these clusters.
@@ -69,15 +70,24 @@ func waitsToBeShown(why *workload.Reason, clusters []string) *workload.Reason {
 		return why
 	}
 	waits := *why
-	named := "cluster " + clusters[0]
+	among := ""
 	if len(clusters) > 1 {
-		named = "one of the clusters " + strings.Join(clusters[:min(mostShownNamed, len(clusters))], ", ")
+		among = "one of the "
 	}
+	waits.Message += "; it is shown as placeholder pods when no other gang is in " + among + namedClusters(clusters)
+	return &waits
+}
+
+// namedClusters names the first of some clusters.
+func namedClusters(clusters []string) string {
+	if len(clusters) == 1 {
+		return "cluster " + clusters[0]
+	}
+	named := "clusters " + strings.Join(clusters[:min(mostShownNamed, len(clusters))], ", ")
 	if more := len(clusters) - mostShownNamed; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
-	waits.Message += "; it is shown as placeholder pods when no other gang is in " + named
-	return &waits
+	return named
 }
 
 // managedPods are all pods of the sets that the check asks for. An autoscaler places pending

@@ -42,6 +42,8 @@ type Waiting struct {
 	Ready []string
 	// Tried are the flavors by which no nodes are asked for, because there were none.
 	Tried [][]workload.PodSetFlavors
+	// TriedClusters are those in which no nodes are asked for by some flavors, for the same reason.
+	TriedClusters []workload.TriedCluster
 	// Failures counts the requests for nodes that have failed since its last admission.
 	Failures int
 	// Held says why it alone is not admitted; empty when it may be.

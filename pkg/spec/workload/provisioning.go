@@ -39,10 +39,18 @@ type Provisioning struct {
 	// Tried are the flavors by which nodes were asked for in vain since then, where the queue
 	// goes on to the next.
 	Tried [][]PodSetFlavors `json:"tried,omitempty"`
+	// TriedClusters are those in which nodes were asked for in vain since then, and by what.
+	TriedClusters []TriedCluster `json:"triedClusters,omitempty"`
 	// TriedSince is when the last of these was given up.
 	TriedSince time.Time `json:"triedSince,omitzero"`
 	// Checks are the AdmissionChecks that it was put to last; nil before.
 	Checks *Checks `json:"checks,omitempty"`
+}
+
+// TriedCluster is a cluster in which nodes were asked for in vain, by these flavors.
+type TriedCluster struct {
+	Cluster string          `json:"cluster"`
+	Flavors []PodSetFlavors `json:"flavors,omitempty"`
 }
 
 // Kueue's values of podSetMergePolicy: pod sets share a PodTemplate when their templates are equal,
