@@ -157,8 +157,8 @@ provisioned: need-postgres services $(BIN)/devcluster $(BIN)/nats-server ## have
 		go test ./test/e2e -run '^TestRequestsForNodesUnderFaults$$' -count=1 -timeout=5h -v
 
 .PHONY: sim
-sim: ## play SEEDS=1000 worlds with faults against the services' own steps; checks every promise after every event
-	@$(GORUN) ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -keep test/sim/testdata
+sim: ## play SEEDS=1000 worlds with faults, and SCALED=250 with an autoscaler, against the services' own steps; checks every promise after every event
+	@$(GORUN) ./test/sim/run -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),0) -scaled $(or $(SCALED),$(if $(FIRST),0,$(shell expr $(or $(SEEDS),1000) / 4))) -keep test/sim/testdata
 
 .PHONY: sim-failover
 sim-failover: ## play SEEDS=2000 losses of a cluster whose gangs move to another one; checks that no gang runs twice

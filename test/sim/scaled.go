@@ -22,6 +22,19 @@ const firstScaled = 6000
 // firstScaled on.
 func (w *World) scaled() bool { return w.Seed >= firstScaled && w.Seed%2 == 0 }
 
+// ScaledSeeds returns that many seeds with an autoscaler; in every second of them it sees pending
+// pods only. Seeds before firstScaled have none, so a run that begins with the first adds some.
+func ScaledSeeds(n int) (seeds []uint64) {
+	for i := range uint64(max(n, 0)) {
+		seed := uint64(firstScaled) + 2 + 4*(i/2)
+		if i%2 == 1 {
+			seed = firstShown + 4*(i/2)
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
 // mostGrown is what a gang may ask for when its owner has made it larger (resize): six workers
 // of four GPUs. With less quota it would wait for ever.
 const mostGrown = 6 * 4

@@ -89,6 +89,26 @@ func TestSeedsOfAnAutoscaler(t *testing.T) {
 	runScaled(t, firstScaled, firstScaled+16, 2, NodesLate, NodesPartial, NodesFailed, NodesExpired, NodesRevoked, NodesLost, NodesGone)
 }
 
+// TestAShareOfARunHasAnAutoscaler: the seeds that a run adds are different, all have an autoscaler,
+// and half of them one that sees pending pods only.
+func TestAShareOfARunHasAnAutoscaler(t *testing.T) {
+	t.Parallel()
+	const seeds = 1000
+	known, shown := map[uint64]bool{}, 0
+	for _, seed := range ScaledSeeds(seeds) {
+		w := &World{Options: Options{Seed: seed}}
+		if !w.scaled() || known[seed] {
+			t.Errorf("seed %d has an autoscaler: %t; it comes twice: %t", seed, w.scaled(), known[seed])
+		}
+		if known[seed] = true; w.shown() {
+			shown++
+		}
+	}
+	if len(known) != seeds || shown != seeds/2 {
+		t.Errorf("there are %d seeds, %d of them with placeholder pods; want %d and %d", len(known), shown, seeds, seeds/2)
+	}
+}
+
 // TestSeedsOfPlaceholders runs seeds in which gangs show themselves as pods to an autoscaler that
 // sees nothing else.
 func TestSeedsOfPlaceholders(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 func main() {
 	seeds := flag.Int("seeds", 1000, "how many `seeds`")
 	first := flag.Uint64("first", 0, "the first `seed`")
+	scaled := flag.Int("scaled", 0, "how many more `seeds`, of those with an autoscaler")
 	named := flag.String("bug", "", "a planted `bug` to find, by its name")
 	hunting := flag.Bool("hunt", false, "look for each planted bug, or for that of -bug, until a seed finds it, and print which")
 	verbose := flag.Bool("verbose", false, "print the whole story of each seed")
@@ -51,7 +52,11 @@ func main() {
 			os.Exit(1)
 		}
 	}
-	kept := play(ctx, server, *first, *seeds, bug, *verbose, *keep, *shrink)
+	all := sim.ScaledSeeds(*scaled)
+	for i := range *seeds {
+		all = append(all, *first+uint64(i))
+	}
+	kept := play(ctx, server, all, bug, *verbose, *keep, *shrink)
 	if server != nil {
 		server.Stop()
 	}
@@ -106,7 +111,7 @@ func run(ctx context.Context, server *twin.Server, o sim.Options) (sim.Result, e
 	return sim.Run(o), tables.Close()
 }
 
-func play(ctx context.Context, server *twin.Server, first uint64, seeds int, bug sim.Bug, verbose bool, keep string, shrink time.Duration) bool {
+func play(ctx context.Context, server *twin.Server, seeds []uint64, bug sim.Bug, verbose bool, keep string, shrink time.Duration) bool {
 	began := time.Now()
 	all := &total{faults: map[sim.Fault]int{}, made: map[string]int{}}
 	next := make(chan uint64)
@@ -126,7 +131,10 @@ func play(ctx context.Context, server *twin.Server, first uint64, seeds int, bug
 			}
 		})
 	}
-	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
+	for _, seed := range seeds {
+		if ctx.Err() != nil {
+			break
+		}
 		next <- seed
 	}
 	close(next)
