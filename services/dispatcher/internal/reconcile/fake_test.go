@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,6 +28,7 @@ type cluster struct {
 	objects         map[string]*kubernetes.Object // Ray objects by name
 	uncached        map[string]bool               // names that the cache does not show yet
 	items           map[bundle.Identity]*kubernetes.Wrapped
+	unserved        string            // an apiVersion of which no kind is known
 	answers         map[string]error  // by verb and name
 	denied          map[string]string // why the user may not create the object, by name
 	lacking         map[string]string // why the dispatcher may not, by name
@@ -184,8 +186,19 @@ func (c *cluster) Release(_ context.Context, _, uid string, manifest json.RawMes
 	return true, nil
 }
 
+// unknown is the answer where the kind is not served; nil where it is.
+func (c *cluster) unknown(version, kind string) error {
+	if c.unserved == "" || version != c.unserved {
+		return nil
+	}
+	return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: kind}, SearchedVersions: []string{version}}
+}
+
 func (c *cluster) CreateItem(_ context.Context, id bundle.Identity, manifest json.RawMessage) (string, error) {
 	if err := c.answer("create", id.Name); err != nil {
+		return "", err
+	}
+	if err := c.unknown(id.APIVersion, id.Kind); err != nil {
 		return "", err
 	}
 	if c.items[id] != nil {
@@ -220,6 +233,9 @@ func (c *cluster) DeleteItem(_ context.Context, id bundle.Identity, uid string) 
 
 func (c *cluster) Labelled(_ context.Context, version, kind, namespace string, of workload.ID) (found []kubernetes.Wrapped, err error) {
 	if err := c.answer("list", kind); err != nil {
+		return nil, err
+	}
+	if err := c.unknown(version, kind); err != nil {
 		return nil, err
 	}
 	for id, object := range c.items {
