@@ -76,7 +76,7 @@ func (s *State) examine(e *entry, check *workload.Check, a *event.CheckAnswer) (
 
 func (s *State) takeAnswer(e *entry, a *event.CheckAnswer, taken *event.CheckTaken, added []workload.PodSetUpdate, now time.Time) {
 	if before := e.checks().Check(a.Check); before.Status == workload.CheckReady && a.Status != workload.CheckReady {
-		dropUpdates(e) // while they are known
+		dropUpdates(e, e.checks().Updates) // while they are known
 	}
 	next := *e.checks()
 	next.Checks = slices.Clone(next.Checks)
@@ -106,7 +106,7 @@ func (s *State) checkAgreed(e *entry, now time.Time) {
 		s.explainChecks(e, now)
 	case !hasRequest(e):
 		s.admission.Dequeue(e.ID)
-		addUpdates(e)
+		addUpdates(e, e.checks().Updates)
 		e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: "its AdmissionChecks agree; the next decision considers the workload"}
 		s.emitChanged(e, now)
 		s.enqueue(e)

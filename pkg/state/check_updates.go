@@ -43,13 +43,13 @@ func newUpdates(e *entry, updates []workload.PodSetUpdate) (added []workload.Pod
 	return added, ""
 }
 
-// addUpdates adds to the pods what the checks say, as far as it decides where they go. The
+// addUpdates adds updates to the pods, by pod set, as far as they decide where the pods go. The
 // workload does not wait meanwhile.
-func addUpdates(e *entry) {
+func addUpdates(e *entry, of func(podSet string) []workload.PodSetUpdate) {
 	sets := slices.Clone(e.PodSets)
 	for i := range sets {
 		t := &sets[i].Template
-		for _, u := range e.checks().Updates(sets[i].Name) {
+		for _, u := range of(sets[i].Name) {
 			if len(u.NodeSelector) > 0 {
 				selector := maps.Clone(t.NodeSelector)
 				if selector == nil {
@@ -69,14 +69,14 @@ func addUpdates(e *entry) {
 }
 
 // dropUpdates is the reverse of addUpdates.
-func dropUpdates(e *entry) {
-	if e.checks() == nil || !slices.ContainsFunc(e.checks().Checks, func(c workload.Check) bool { return len(c.Updates) > 0 }) {
+func dropUpdates(e *entry, of func(podSet string) []workload.PodSetUpdate) {
+	if !slices.ContainsFunc(e.PodSets, func(set workload.PodSet) bool { return len(of(set.Name)) > 0 }) {
 		return
 	}
 	sets := slices.Clone(e.PodSets)
 	for i := range sets {
 		t := &sets[i].Template
-		for _, u := range e.checks().Updates(sets[i].Name) {
+		for _, u := range of(sets[i].Name) {
 			selector := maps.Clone(t.NodeSelector)
 			maps.DeleteFunc(selector, func(key, _ string) bool { _, added := u.NodeSelector[key]; return added })
 			if len(selector) == 0 {
@@ -92,10 +92,10 @@ func dropUpdates(e *entry) {
 	e.PodSets = sets
 }
 
-// checkTerms are what the checks add to the pods of a workload.
-func checkTerms(e *entry) (terms []workload.PodSetTerms) {
+// addedTerms are what the checks and the request for nodes add to the pods of a workload.
+func addedTerms(e *entry) (terms []workload.PodSetTerms) {
 	for _, set := range e.PodSets {
-		for _, u := range e.checks().Updates(set.Name) {
+		for _, u := range append(e.checks().Updates(set.Name), e.Provisioning.UpdatesOf(set.Name)...) {
 			terms = append(terms, workload.PodSetTerms{
 				PodSet: set.Name, Labels: u.Labels, Annotations: u.Annotations, NodeSelector: u.NodeSelector, Tolerations: u.Tolerations,
 			})

@@ -48,7 +48,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 	}
 	if p := e.Provisioning; p != nil && p.Open {
 		command.Provision = &event.ProvisionCommand{
-			Name: p.Name, Number: p.Number, Class: p.Class, Parameters: p.Parameters, Merge: p.Merge, Pods: p.Pods,
+			Name: p.Name, Number: p.Number, Class: p.Class, Parameters: p.Parameters, Merge: p.Merge, NodeLabels: p.NodeLabels, Pods: p.Pods,
 		}
 	}
 	if state == event.Present || state == event.Provision {
@@ -63,7 +63,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 		if e.attemptState != nil {
 			command.GiveUp = e.giveUp
 		}
-		command.Terms = checkTerms(e)
+		command.Terms = addedTerms(e)
 		flavors := e.Flavors
 		if state == event.Provision {
 			flavors = e.Provisioning.Flavors

@@ -163,7 +163,7 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 	e.Attempt, e.Cluster = e.Attempt+1, ""
 	l.endAttempt(e)
 	l.endRequest(e) // the command to remove the objects has removed it
-	dropUpdates(e)
+	dropUpdates(e, e.checks().Updates)
 	l.closeChecks(e, fmt.Sprintf("attempt %d has ended", e.Attempt-1), now)
 	e.resetSizes()
 	reason := cause

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,15 +29,40 @@ func (l *lifecycle) observeRequest(e *entry, reported *event.GangStatus, now tim
 		l.explainRequest(e, r, now)
 	case event.RequestProvisioned:
 		if e.Provisioning.ReadySince.IsZero() {
-			ready := *e.Provisioning
-			ready.ReadySince = now.UTC() // as it is read from Postgres
-			e.Provisioning = &ready
-			l.changed.workloads[e.ID] = e
-			l.admission.Provisioned(e.ID, ready.ReadySince)
+			l.requestProvisioned(e, r, now)
 		}
 	case event.RequestFailed, event.RequestExpired, event.RequestRevoked, event.RequestGone:
 		l.requestFailed(e, fmt.Sprintf("%s: %s: %s", requestCalled(e.Provisioning), r.State, sanitize(r.Message)), now)
 	}
+}
+
+// requestProvisioned notes that the nodes are there. Where the configuration wants it, the pods that
+// they are for go to no others.
+func (l *lifecycle) requestProvisioned(e *entry, r *event.ProvisionStatus, now time.Time) {
+	selector := maps.Clone(r.NodeSelector)
+	maps.DeleteFunc(selector, func(label, _ string) bool { _, wanted := e.Provisioning.NodeLabels[label]; return !wanted })
+	var wanted []workload.PodSetUpdate
+	for _, asked := range e.Provisioning.Pods {
+		if len(selector) > 0 {
+			wanted = append(wanted, workload.PodSetUpdate{PodSet: asked.PodSet, NodeSelector: selector})
+		}
+	}
+	added, conflict := newUpdates(e, wanted)
+	if conflict != "" {
+		l.requestFailed(e, fmt.Sprintf("%s: its %s", requestCalled(e.Provisioning), conflict), now)
+		return
+	}
+	ready := *e.Provisioning
+	ready.ReadySince, ready.Updates = now.UTC(), added // as it is read from Postgres
+	e.Provisioning = &ready
+	l.changed.workloads[e.ID] = e
+	if len(added) == 0 {
+		l.admission.Provisioned(e.ID, ready.ReadySince)
+		return
+	}
+	l.admission.Dequeue(e.ID)
+	addUpdates(e, e.Provisioning.UpdatesOf)
+	l.enqueueAs(e, true)
 }
 
 // explainRequest says that nodes are asked for and how far the autoscaler is, or what keeps the

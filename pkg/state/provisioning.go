@@ -66,7 +66,7 @@ func (l *lifecycle) requestNodes(e *entry, a admission.Ask, now time.Time) {
 		next.Tried, next.TriedClusters, next.TriedSince = last.Tried, last.TriedClusters, last.TriedSince
 	}
 	config := l.admission.QueueOf(&e.Workload).Provisioning(a.Flavors).Config
-	next.Class, next.Parameters, next.Merge = config.Class, config.Parameters, config.MergePolicy
+	next.Class, next.Parameters, next.Merge, next.NodeLabels = config.Class, config.Parameters, config.MergePolicy, config.NodeLabels()
 	next.Name = requestName(&e.Workload, a.Check, next.Number)
 	e.Provisioning = &next
 	l.asking[e.ID] = e
@@ -113,6 +113,10 @@ func (l *lifecycle) withdrawRequest(e *entry, now time.Time) {
 func (l *lifecycle) endRequest(e *entry) {
 	delete(l.asking, e.ID)
 	if e.Provisioning != nil {
+		if len(e.Provisioning.Updates) > 0 {
+			l.admission.Dequeue(e.ID) // its pods are changed
+			dropUpdates(e, e.Provisioning.UpdatesOf)
+		}
 		e.Provisioning = &workload.Provisioning{Number: e.Provisioning.Number, Failures: e.Provisioning.Failures, Checks: e.Provisioning.Checks}
 		l.changed.workloads[e.ID] = e
 	}

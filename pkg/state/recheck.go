@@ -14,7 +14,7 @@ func (l *lifecycle) withdrawChecks(e *entry, why string, now time.Time) {
 		return
 	}
 	l.admission.Dequeue(e.ID) // its pods may be changed
-	dropUpdates(e)
+	dropUpdates(e, e.checks().Updates)
 	l.closeChecks(e, why, now)
 }
 

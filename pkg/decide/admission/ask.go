@@ -40,6 +40,9 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
 		}
+		if check.Config.NodeLabels() != nil { // all pods of a set choose the same nodes
+			pods = wholeSets(flavored.w, pods)
+		}
 		if check.Placeholders() {
 			if d.state.shownIn(cluster) != nil {
 				shown = append(shown, cluster)
@@ -55,6 +58,15 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		return nil
 	}
 	return waitsToBeShown(why, shown)
+}
+
+// wholeSets are all pods of the pod sets that lack places.
+func wholeSets(w *workload.Workload, lacking []workload.PodCount) (pods []workload.PodCount) {
+	for _, l := range lacking {
+		i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == l.PodSet })
+		pods = append(pods, workload.PodCount{PodSet: l.PodSet, Pods: w.PodSets[i].Count})
+	}
+	return pods
 }
 
 // nodesMayHelp reports whether a workload that waits so may lack nothing but nodes. A cluster

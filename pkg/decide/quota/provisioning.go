@@ -24,6 +24,8 @@ type ProvisioningConfig struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// ManagedResources: pods that use none of them are not asked for. Without any, all are.
 	ManagedResources []resource.Name `json:"managedResources,omitempty"`
+	// Updates are what pods get when their nodes are there; nil for nothing.
+	Updates *PodSetUpdates `json:"podSetUpdates,omitempty"`
 	// MergePolicy says which pod sets are asked for as one; empty is none.
 	MergePolicy string         `json:"podSetMergePolicy,omitempty"`
 	Retry       *RetryStrategy `json:"retryStrategy,omitempty"`
@@ -197,6 +199,7 @@ func (v *validation) provisioningConfigs(c *Config) {
 		if p := config.MergePolicy; p != "" && p != workload.IdenticalPodTemplates && p != workload.IdenticalScheduling {
 			v.faults.Add(path+".podSetMergePolicy", "%s: want %s or %s", fault.Quote(p), workload.IdenticalPodTemplates, workload.IdenticalScheduling)
 		}
+		v.podSetUpdates(path, config)
 		v.placeholders(path, config)
 		v.retry(path+".retryStrategy", config.Retry)
 	}

@@ -12,6 +12,9 @@ type ProvisionCommand struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// Merge is the podSetMergePolicy: which pod sets share a PodTemplate.
 	Merge string `json:"merge,omitempty"`
+	// NodeLabels (podSetUpdates) has the detail of the request that is the value of each label by
+	// which its pods choose their nodes.
+	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
 	// Pods are those that lack a place.
 	Pods []workload.PodCount `json:"pods"`
 }
@@ -34,4 +37,7 @@ type ProvisionStatus struct {
 	Message string `json:"message,omitempty"` // of the condition
 	// Created: the request was seen in the API server.
 	Created bool `json:"created,omitempty"`
+	// NodeSelector has the values of the labels of the command's NodeLabels, once the nodes are
+	// there.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 }

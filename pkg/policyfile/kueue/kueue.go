@@ -165,7 +165,6 @@ func (o *Object) decodeSpec(document *yaml.Node) fault.List {
 		o.drop("retryDelayMinutes", "it has no effect in Kueue either")
 		return decodeInto(o.origin, &c.AdmissionChecks, func(a *quota.AdmissionCheck) { a.Name = o.Name })
 	case "ProvisioningRequestConfig":
-		o.drop("podSetUpdates", "Muster sends each pod to its node")
 		return decodeInto(o.origin, &c.ProvisioningConfigs, func(p *quota.ProvisioningConfig) { p.Name = o.Name })
 	case "MultiKueueConfig", "MultiKueueCluster":
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster chooses among its clusters by itself")

@@ -138,11 +138,10 @@ description: first
 func TestWhatDoesNothingIsNamed(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
-		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":                        `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
-		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":                        `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
-		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":                              `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
-		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}":                 `MultiKueueCluster "m" does nothing`,
-		"kind: ProvisioningRequestConfig\nmetadata: {name: p}\nspec: {podSetUpdates: {nodeSelector: []}}": `spec.podSetUpdates does nothing`,
+		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":        `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
+		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":        `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
+		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":              `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
+		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}": `MultiKueueCluster "m" does nothing`,
 	} {
 		t.Run(want, func(t *testing.T) {
 			objects, err := kueue.Parse([]byte("apiVersion: kueue.x-k8s.io/v1beta1\n" + manifest))

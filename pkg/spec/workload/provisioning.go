@@ -26,10 +26,15 @@ type Provisioning struct {
 	// Flavors by which quota is reserved.
 	Flavors []PodSetFlavors `json:"flavors,omitempty"`
 	Pods    []PodCount      `json:"pods,omitempty"`
-	// Class, Parameters and Merge (podSetMergePolicy) are of the configuration as it was then.
+	// Class, Parameters and Merge (podSetMergePolicy) are of the configuration as it was then, and
+	// so is NodeLabels (podSetUpdates): the detail of the request that is the value of each label
+	// by which its pods choose their nodes.
 	Class      string            `json:"class,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Merge      string            `json:"merge,omitempty"`
+	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// Updates are what the pods have got by that.
+	Updates []PodSetUpdate `json:"podSetUpdates,omitempty"`
 	// Since is when it was made.
 	Since time.Time `json:"since,omitzero"`
 	// ReadySince is when the nodes were said to be there; zero before.
@@ -59,6 +64,19 @@ const (
 	IdenticalPodTemplates = "IdenticalPodTemplates"
 	IdenticalScheduling   = "IdenticalWorkloadSchedulingRequirements"
 )
+
+// UpdatesOf lists what the request adds to the pods of a pod set.
+func (p *Provisioning) UpdatesOf(podSet string) (updates []PodSetUpdate) {
+	if p == nil {
+		return nil
+	}
+	for _, update := range p.Updates {
+		if update.PodSet == podSet {
+			updates = append(updates, update)
+		}
+	}
+	return updates
+}
 
 // PlaceholderClass is the provisioningClassName by which a gang shows itself as pending pods, for
 // autoscalers that see nothing else.

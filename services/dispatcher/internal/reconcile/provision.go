@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -95,6 +97,10 @@ func (p *pass) provision(ctx context.Context) (time.Duration, error) {
 	}
 	status.Created = true
 	status.State, status.Message = stateOfRequest(found.Content)
+	status.NodeSelector = nil
+	if status.State == event.RequestProvisioned {
+		status.NodeSelector = nodeSelectorOf(found.Content, wanted.NodeLabels)
+	}
 	return p.requestAgain(), p.report(ctx)
 }
 
@@ -156,6 +162,25 @@ func stateOfRequest(object map[string]any) (state, message string) {
 		return event.RequestAccepted, message
 	}
 	return event.RequestPending, message
+}
+
+// nodeSelectorOf reads the values of labels from the provisioningClassDetails of a request. As in
+// Kueue, a label without one is left out; so is one whose value no label has.
+func nodeSelectorOf(object map[string]any, details map[string]string) map[string]string {
+	status, _ := object["status"].(map[string]any)
+	values, _ := status["provisioningClassDetails"].(map[string]any)
+	var selector map[string]string
+	for label, detail := range details {
+		value, is := values[detail].(string)
+		if !is || len(validation.IsValidLabelValue(value)) > 0 {
+			continue
+		}
+		if selector == nil {
+			selector = map[string]string{}
+		}
+		selector[label] = value
+	}
+	return selector
 }
 
 // removeRequests deletes the requests of the workload and their PodTemplates, but for the

@@ -356,3 +356,25 @@ func TestAWatchedRequestIsNotPolled(t *testing.T) {
 		})
 	}
 }
+
+// The status has the labels of the nodes of a request that is provisioned, as far as the
+// configuration names them and they are labels.
+func TestTheStatusHasTheLabelsOfTheNodes(t *testing.T) {
+	t.Parallel()
+	p := play(t)
+	command := provisionCommand(1)
+	command.Provision.NodeLabels = map[string]string{"a": "ResizeRequestName", "b": "missing", "c": "no label"}
+	p.Command(command)
+	_ = p.see(t, 1)
+	details := map[string]any{"ResizeRequestName": "r1", "no label": "a b", "other": "x"}
+	for _, step := range []struct{ condition, want string }{{"Pending", "map[]"}, {event.RequestProvisioned, "map[a:r1]"}} {
+		p.setCondition(oneRequest, step.condition, "")
+		p.cluster.items[requestID(oneRequest)].Content["status"].(map[string]any)["provisioningClassDetails"] = details
+		if err := p.see(t, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(p.status.Provision.NodeSelector); got != step.want {
+			t.Errorf("%s: the status has the labels %s, want %s", step.condition, got, step.want)
+		}
+	}
+}
