@@ -3,14 +3,11 @@ package state
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/fault"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -65,53 +62,6 @@ func (l *lifecycle) requestProvisioned(e *entry, r *event.ProvisionStatus, now t
 	l.enqueueAs(e, true)
 }
 
-// explainRequest says that nodes are asked for and how far the autoscaler is, or what keeps the
-// dispatcher from creating the request, which it goes on trying.
-func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.Time) {
-	p := e.Provisioning
-	why := admission.AskedReason(p.Cluster, p.Check, p.Pods, p.Placeholders(), p.TriedClusters)
-	begun := why.Message + progressPrefix
-	switch {
-	case !r.Created && r.Message != "":
-		why.Message = fmt.Sprintf("%s cannot be created: %s", requestCalled(p), sanitize(r.Message))
-	case !p.Placeholders():
-		why.Message += progressOf(r)
-	}
-	switch old := e.Reason; {
-	case old != nil && (old.Kind != why.Kind || old.Message == why.Message): // a held queue says more
-	case old != nil && strings.HasPrefix(old.Message, begun) && strings.HasPrefix(why.Message, begun): // an estimate may change often
-		e.Reason = why
-		l.staleReasons[e.ID] = e
-	default:
-		e.Reason = why
-		l.emitChanged(e, now)
-	}
-}
-
-// progressPrefix begins what a reason has of an autoscaler's progress, and progressLimit bounds
-// that, in bytes.
-const (
-	progressPrefix = "; the autoscaler "
-	progressLimit  = 300
-)
-
-// progressOf is what an autoscaler reports of a request before it is provisioned; empty for
-// nothing.
-func progressOf(r *event.ProvisionStatus) string {
-	said := fault.ClipTo(strings.Join(strings.Fields(sanitize(r.Message)), " "), progressLimit)
-	progress := ""
-	switch {
-	case r.State == event.RequestAccepted:
-		progress = progressPrefix + "has accepted the request"
-	case said != "":
-		progress = progressPrefix + "has not accepted the request"
-	}
-	if said != "" {
-		progress += ": " + said
-	}
-	return progress
-}
-
 // requestFailed lets a workload ask in another cluster or by other flavors, else again after a
 // back-off, or ends it when it has asked often enough.
 func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
@@ -141,58 +91,6 @@ func (l *lifecycle) requestFailed(e *entry, why string, now time.Time) {
 	}
 	l.emitChanged(e, now)
 	l.enqueueAs(e, true)
-}
-
-// tryNextFlavor has a workload tried with its queue's other flavors when there were no nodes of
-// this one, where the queue wants that and there are others. The first is asked for again after
-// the back-off, also while the workload waits for another.
-func (l *lifecycle) tryNextFlavor(e *entry, why string, now time.Time) bool {
-	tried := append(slices.Clip(e.Provisioning.Tried), e.Provisioning.Flavors)
-	if next, _ := l.admission.QueueOf(&e.Workload).TriesNextFlavor(); !next || !l.admission.HasOtherFlavors(e.ID, tried) {
-		return false
-	}
-	l.askElsewhere(e, tried, nil, "the next flavor of its queue is tried. "+why, now)
-	return true
-}
-
-// mostTriedClusters bounds the clusters in which a workload asks before it backs off.
-const mostTriedClusters = 16
-
-// tryNextCluster has a workload ask by the same flavors in the next cluster where it may run, when
-// there were no nodes in this one.
-func (l *lifecycle) tryNextCluster(e *entry, why string, now time.Time) bool {
-	p := e.Provisioning
-	tried := append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors})
-	if len(tried) == mostTriedClusters || !l.admission.HasOtherCluster(e.ID, p.Flavors, tried) {
-		return false
-	}
-	l.askElsewhere(e, p.Tried, tried, "nodes are asked for in the next cluster. "+why, now)
-	return true
-}
-
-// askElsewhere ends the request of a workload and has it tried at once, but not by these flavors
-// and not in these clusters.
-func (l *lifecycle) askElsewhere(e *entry, flavors [][]workload.PodSetFlavors, clusters []workload.TriedCluster, message string, now time.Time) {
-	l.withdrawRequest(e, now)
-	failed := *e.Provisioning
-	failed.Tried, failed.TriedClusters, failed.TriedSince = flavors, clusters, now.UTC() // as it is read from Postgres
-	e.Provisioning = &failed
-	l.asking[e.ID] = e
-	e.Reason = &workload.Reason{Kind: workload.ReasonPending, Message: message}
-	l.emitChanged(e, now)
-	l.enqueue(e)
-}
-
-// tooLong reports whether a request is not provisioned, or a gang is shown in vain, within the time
-// that the queue gives it before the next cluster or flavor is tried, if there is one.
-func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
-	p := e.Provisioning
-	_, within := l.admission.QueueOf(&e.Workload).TriesNextFlavor()
-	if within == 0 || !p.ReadySince.IsZero() && !p.Placeholders() || !elapsed(now, p.Since, within) {
-		return false
-	}
-	return l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors)) ||
-		l.admission.HasOtherCluster(e.ID, p.Flavors, append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors}))
 }
 
 // checkShown ends the turn of a gang that shows itself as pods: when its time is over, and
@@ -269,29 +167,5 @@ func (l *lifecycle) checkRequests(now time.Time) {
 		case l.tooLong(e, now):
 			l.requestFailed(e, fmt.Sprintf("ProvisioningRequest %s was not provisioned since %s", p.Name, p.Since.UTC().Format(time.RFC3339)), now)
 		}
-	}
-}
-
-// firstTried are the first flavors by which nodes were asked for in vain.
-func firstTried(p *workload.Provisioning) []workload.PodSetFlavors {
-	if len(p.Tried) > 0 {
-		return p.Tried[0]
-	}
-	return p.TriedClusters[0].Flavors
-}
-
-// retryTried has workloads ask again by flavors, and in clusters, of which there were no nodes,
-// after a back-off.
-func (l *lifecycle) retryTried(now time.Time) {
-	for _, e := range inOrder(l.asking, func(e *entry) bool { return e.Phase == workload.Queued && !hasRequest(e) }) {
-		config := &quota.ProvisioningConfig{}
-		if check := l.admission.QueueOf(&e.Workload).Provisioning(firstTried(e.Provisioning)); check != nil {
-			config = check.Config
-		}
-		if l.frozen(e) || !elapsed(now, e.Provisioning.TriedSince, config.Backoff(1)) {
-			continue
-		}
-		l.endRequest(e)
-		l.enqueueAs(e, true)
 	}
 }
