@@ -28,13 +28,19 @@ const mostTriedClusters = 16
 // tryNextCluster has a workload ask by the same flavors in the next cluster where it may run, when
 // there were no nodes in this one.
 func (l *lifecycle) tryNextCluster(e *entry, why string, now time.Time) bool {
-	p := e.Provisioning
-	tried := append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors})
-	if len(tried) == mostTriedClusters || !l.admission.HasOtherCluster(e.ID, p.Flavors, tried) {
-		return false
+	tried, others := l.triedClusters(e)
+	if others {
+		l.askElsewhere(e, e.Provisioning.Tried, tried, "nodes are asked for in the next cluster. "+why, now)
 	}
-	l.askElsewhere(e, p.Tried, tried, "nodes are asked for in the next cluster. "+why, now)
-	return true
+	return others
+}
+
+// triedClusters are the clusters in which a workload asks no more when its present request has
+// failed; others says that there are more to ask in.
+func (l *lifecycle) triedClusters(e *entry) (tried []workload.TriedCluster, others bool) {
+	p := e.Provisioning
+	tried = append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors})
+	return tried, len(tried) < mostTriedClusters && l.admission.HasOtherCluster(e.ID, p.Flavors, tried)
 }
 
 // askElsewhere ends the request of a workload and has it tried at once, but not by these flavors
@@ -58,8 +64,8 @@ func (l *lifecycle) tooLong(e *entry, now time.Time) bool {
 	if within == 0 || !p.ReadySince.IsZero() && !p.Placeholders() || !elapsed(now, p.Since, within) {
 		return false
 	}
-	return l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors)) ||
-		l.admission.HasOtherCluster(e.ID, p.Flavors, append(slices.Clip(p.TriedClusters), workload.TriedCluster{Cluster: p.Cluster, Flavors: p.Flavors}))
+	_, others := l.triedClusters(e)
+	return others || l.admission.HasOtherFlavors(e.ID, append(slices.Clip(p.Tried), p.Flavors))
 }
 
 // firstTried are the first flavors by which nodes were asked for in vain.
