@@ -20,7 +20,7 @@ func (l *lifecycle) explainRequest(e *entry, r *event.ProvisionStatus, now time.
 	case !r.Created && r.Message != "":
 		why.Message = fmt.Sprintf("%s cannot be created: %s", requestCalled(p), sanitize(r.Message))
 	case !p.Placeholders():
-		why.Message += progressOf(r)
+		why.Message += requestProgress(r)
 	}
 	switch old := e.Reason; {
 	case old != nil && (old.Kind != why.Kind || old.Message == why.Message): // a held queue says more
@@ -40,9 +40,9 @@ const (
 	progressLimit  = 300
 )
 
-// progressOf is what an autoscaler reports of a request before it is provisioned; empty for
+// requestProgress is what an autoscaler reports of a request before it is provisioned; empty for
 // nothing.
-func progressOf(r *event.ProvisionStatus) string {
+func requestProgress(r *event.ProvisionStatus) string {
 	said := fault.ClipTo(strings.Join(strings.Fields(sanitize(r.Message)), " "), progressLimit)
 	progress := ""
 	switch {

@@ -159,7 +159,7 @@ func TestReservedNodesAreNotKept(t *testing.T) {
 	t.Parallel()
 	c := askingConfig(100)
 	c.Reservations = []quota.Reservation{{
-		Name: "demo", Nodes: []string{"first"}, From: start, Until: start.Add(time.Hour), Workload: "other",
+		Name: "demo", Nodes: []string{"first"}, From: start, Until: start.Add(time.Hour), Workload: "other", Since: start, By: "ann",
 	}}
 	s := askingState(t, c, nodeOf("cpu", 8, 0))
 	s.Enqueue(admission.Waiting{Workload: &workload.Workload{ID: "gang-0", Queue: "queue", Priority: 1, PodSets: []workload.PodSet{setOf("workers", 2, 1, 1)}}})
