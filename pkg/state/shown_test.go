@@ -32,7 +32,7 @@ func newShowerOf(t *testing.T, template workload.Template) *asker {
 		Flavors:          []quota.FlavorQuotas{{Name: "default", Resources: []quota.ResourceQuota{{Name: "cpu", Nominal: 100}}}},
 	}}
 	policy.ProvisioningConfigs = slices.Clone(policy.ProvisioningConfigs)
-	policy.ProvisioningConfigs[0].Class, policy.ProvisioningConfigs[0].Retry = workload.PlaceholderClass, nil
+	policy.ProvisioningConfigs[0].Class, policy.ProvisioningConfigs[0].Retry, policy.ProvisioningConfigs[0].MergePolicy = workload.PlaceholderClass, nil, ""
 	policy.ProvisioningConfigs[0].Parameters = map[string]string{workload.DeadlineParameter: "600"}
 	a := &asker{&stage{T: t, now: plain.now, pods: map[string]event.GangPod{}}}
 	a.State = New(1, Stored{MaxEvent: 1 << 20, Queues: settings.Queues, Policy: policy})
