@@ -78,8 +78,12 @@ func newCluster(w *World) *cluster {
 }
 
 func (c *cluster) addNode(name string) {
+	var created time.Time
+	if c.w.scaled() { // the time sets what comes for a request apart from older nodes
+		created = c.w.now.UTC().Truncate(time.Second)
+	}
 	c.nodes[name] = &node{Node: capacity.Node{
-		Cluster: clusterName, Name: name, Ready: true, Labels: map[string]string{kube.HostnameLabel: name},
+		Cluster: clusterName, Name: name, Ready: true, Created: created, Labels: map[string]string{kube.HostnameLabel: name},
 		Allocatable: resource.List{"cpu": 16_000, "memory": 64 << 30, "nvidia.com/gpu": 4, resource.Pods: 20},
 	}}
 	c.changed("node " + name)

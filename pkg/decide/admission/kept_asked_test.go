@@ -124,6 +124,17 @@ func TestWhatIsKeptIsNoMoreThanTheGangCanUse(t *testing.T) {
 	wantPlan(t, admission.Decide(s, now), "admit other")
 }
 
+// A node that is gone again keeps nothing: a leader that begins then knows nothing of it.
+func TestANodeThatIsGoneKeepsNothing(t *testing.T) {
+	t.Parallel()
+	s := askedForTwo(t)
+	s.SetNode(nodeOf("old", 8, 1))
+	s.SetNode(cameAt("first", time.Minute))
+	s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "first"})
+	enqueueAs(s, "other", 1)
+	wantPlan(t, admission.Decide(s, start.Add(time.Minute)), "admit other")
+}
+
 // A gang that asks counts on no node that has come for another one.
 func TestAGangAsksForItsNodesBesideThoseThatAreKept(t *testing.T) {
 	t.Parallel()

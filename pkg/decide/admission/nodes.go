@@ -53,15 +53,9 @@ func (s *State) SetNode(n capacity.Node) {
 	if fleet.Len() == 0 {
 		s.events.clusterAdded, s.events.namespaces, s.events.ranges.all = true, true, true
 	}
-	if n.Created.After(s.newest[n.Cluster]) {
-		s.newest = maps.Clone(s.newest)
-		if s.newest == nil {
-			s.newest = map[string]time.Time{}
-		}
-		s.newest[n.Cluster] = n.Created
-	}
 	before, was := fleet.Node(n.Name)
 	s.noteCapacity(fleet.SetNode(n))
+	s.noteCreated(n.Cluster, before.Created, n.Created)
 	s.noteOffer(NodeKey{n.Cluster, n.Name}, before, was)
 	s.resizeNode(NodeKey{n.Cluster, n.Name}, n.Allocatable)
 }
@@ -72,9 +66,36 @@ func (s *State) RemoveNode(key NodeKey) {
 	if fleet := s.fleets[key.Cluster]; fleet != nil {
 		before, was := fleet.Node(key.Name)
 		fleet.RemoveNode(key.Name)
+		s.noteCreated(key.Cluster, before.Created, time.Time{})
 		s.noteOffer(key, before, was)
 		s.resizeNode(key, nil)
 	}
+}
+
+// noteCreated keeps when the youngest node of a cluster was created, after one of them has another
+// age, has come or is gone. It follows from the nodes that are there: a state that is loaded decides
+// the same.
+func (s *State) noteCreated(cluster string, before, now time.Time) {
+	newest := s.newest[cluster]
+	switch {
+	case now.After(newest):
+		newest = now
+	case now.Equal(before) || before.Before(newest):
+		return
+	default: // it was the youngest
+		newest = time.Time{}
+		s.fleets[cluster].Where(func(n *capacity.Node) bool {
+			if n.Created.After(newest) {
+				newest = n.Created
+			}
+			return false
+		})
+	}
+	s.newest = maps.Clone(s.newest) // copies of the state share the old one
+	if s.newest == nil {
+		s.newest = map[string]time.Time{}
+	}
+	s.newest[cluster] = newest
 }
 
 // resizeNode updates the sum of all nodes. Shares of a resource without quota are
