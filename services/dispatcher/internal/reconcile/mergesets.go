@@ -6,8 +6,7 @@ import (
 	"maps"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -97,7 +96,7 @@ func requestsOf(of map[string]any) map[string]string {
 	written := make(map[string]string, len(requests))
 	for name, amount := range requests {
 		written[name] = fmt.Sprint(amount)
-		if quantity, err := resource.ParseQuantity(written[name]); err == nil {
+		if quantity, err := kube.ParseQuantity(written[name]); err == nil {
 			written[name] = quantity.String()
 		}
 	}
