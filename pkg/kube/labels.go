@@ -28,23 +28,25 @@ const (
 
 // Annotations of a manifest that set the workload's lifetime rules; see workload.Life.
 const (
-	ReadyDeadlineKey   = "muster.dev/ready-deadline"
-	OnPodLossKey       = "muster.dev/on-pod-loss"
-	StartKey           = "muster.dev/start"
-	CheckpointGraceKey = "muster.dev/checkpoint-grace"
-	MaxRunTimeKey      = "muster.dev/max-run-time"
-	RunTimeKey         = "muster.dev/run-time"
-	IdleTimeKey        = "muster.dev/idle-time"
-	ClustersKey        = "muster.dev/clusters" // a workload.ClusterSelector
+	ReadyDeadlineKey      = "muster.dev/ready-deadline"
+	OnPodLossKey          = "muster.dev/on-pod-loss"
+	StartKey              = "muster.dev/start"
+	CheckpointGraceKey    = "muster.dev/checkpoint-grace"
+	CheckpointIntervalKey = "muster.dev/checkpoint-interval"
+	MaxRunTimeKey         = "muster.dev/max-run-time"
+	RunTimeKey            = "muster.dev/run-time"
+	IdleTimeKey           = "muster.dev/idle-time"
+	ClustersKey           = "muster.dev/clusters" // a workload.ClusterSelector
 )
 
 // LastUsedKey is an annotation on a live RayCluster: the time of its last use, in RFC
 // 3339. Any client with the right may write it; see workload.Life.IdleTime.
 const LastUsedKey = "muster.dev/last-used"
 
-// LastCheckpointKey is an annotation on a live Ray object: the time of the last checkpoint
-// of its work, in RFC 3339. Any client with the right may write it. Reasons of evictions
-// say what is lost since then; no decision depends on it.
+// LastCheckpointKey is an annotation on a live object: the time of the last checkpoint of
+// its work, in RFC 3339. Any client with the right may write it. An eviction is taken to
+// lose the work since then; see workload.Life.CheckpointInterval for when that counts in a
+// decision.
 const LastCheckpointKey = "muster.dev/last-checkpoint"
 
 // AutoscalingKey is the annotation of a manifest that sets the size at which a cluster

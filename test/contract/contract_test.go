@@ -87,7 +87,7 @@ func reflector(t *testing.T) *jsonschema.Reflector {
 	r := &jsonschema.Reflector{AllowAdditionalProperties: true, ExpandedStruct: true, Anonymous: true}
 	r.Mapper = func(of reflect.Type) *jsonschema.Schema {
 		switch of {
-		case reflect.TypeFor[workload.Duration]():
+		case reflect.TypeFor[workload.Duration](), reflect.TypeFor[workload.Seconds]():
 			return &jsonschema.Schema{Type: "string", Description: "A number and a unit, such as 90s or 10m."}
 		case reflect.TypeFor[workload.Start]():
 			var words []any
@@ -193,6 +193,9 @@ func fill(v reflect.Value, name string) {
 		return
 	case workload.Duration:
 		v.Set(reflect.ValueOf(workload.Duration(90 * time.Second)))
+		return
+	case workload.Seconds:
+		v.Set(reflect.ValueOf(workload.Seconds(90)))
 		return
 	case workload.Phase:
 		v.Set(reflect.ValueOf(workload.Running))

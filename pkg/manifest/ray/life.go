@@ -12,13 +12,14 @@ import (
 // readLife reads what the object's annotations ask of its life.
 func readLife(metadata map[string]any) (workload.Life, error) {
 	var life workload.Life
+	var interval workload.Duration
 	annotations, isObject := metadata["annotations"].(map[string]any)
 	if !isObject {
 		return life, nil // absent; of another type it does not decode
 	}
 	for key, into := range map[string]*workload.Duration{
 		kube.ReadyDeadlineKey: &life.ReadyDeadline, kube.CheckpointGraceKey: &life.CheckpointGrace, kube.MaxRunTimeKey: &life.MaxRunTime,
-		kube.RunTimeKey: &life.RunTime, kube.IdleTimeKey: &life.IdleTime,
+		kube.RunTimeKey: &life.RunTime, kube.IdleTimeKey: &life.IdleTime, kube.CheckpointIntervalKey: &interval,
 	} {
 		text, err := textOf(annotations, key, annotationPath(key))
 		if err != nil {
@@ -31,6 +32,7 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 			return life, refuse(annotationPath(key), "is "+fault.Quote(text), "want a number and a unit, such as 90s, 10m or 2h, of at most ten years")
 		}
 	}
+	life.CheckpointInterval = workload.SecondsOf(interval)
 	onLoss, err := readChoice(annotations, kube.OnPodLossKey, workload.OnLosses()...)
 	if err == nil && onLoss != "" {
 		life.OnPodLoss, err = workload.ParseOnLoss(onLoss)

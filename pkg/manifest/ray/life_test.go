@@ -16,10 +16,10 @@ const withAnnotations = `{"apiVersion": "ray.io/v1", "kind": "RayCluster", "meta
 func TestAnnotationsAskForALife(t *testing.T) {
 	t.Parallel()
 	object, err := ray.Read(fmt.Appendf(nil, withAnnotations, `"muster.dev/ready-deadline": "2m", "muster.dev/on-pod-loss": "evict", "muster.dev/start": "whole",
-		"muster.dev/checkpoint-grace": "30s", "muster.dev/max-run-time": "8h", "muster.dev/other": "kept"`))
+		"muster.dev/checkpoint-grace": "30s", "muster.dev/checkpoint-interval": "20m", "muster.dev/max-run-time": "8h", "muster.dev/other": "kept"`))
 	want := workload.Life{
 		ReadyDeadline: workload.Duration(2 * time.Minute), OnPodLoss: workload.EvictOnLoss, Start: workload.StartWhole,
-		CheckpointGrace: workload.Duration(30 * time.Second), MaxRunTime: workload.Duration(8 * time.Hour),
+		CheckpointGrace: workload.Duration(30 * time.Second), CheckpointInterval: 1200, MaxRunTime: workload.Duration(8 * time.Hour),
 	}
 	if err != nil || object.Life != want {
 		t.Errorf("read %+v, %v; want %+v", object.Life, err, want)

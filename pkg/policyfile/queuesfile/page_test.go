@@ -52,7 +52,7 @@ func TestThePageHasAllRulesOfLives(t *testing.T) {
 	}
 	annotations := map[string]string{
 		"readyDeadline": kube.ReadyDeadlineKey, "onPodLoss": kube.OnPodLossKey, "start": kube.StartKey, "checkpointGrace": kube.CheckpointGraceKey,
-		"maxRunTime": kube.MaxRunTimeKey, "idleTime": kube.IdleTimeKey, "runTime": kube.RunTimeKey,
+		"checkpointInterval": kube.CheckpointIntervalKey, "maxRunTime": kube.MaxRunTimeKey, "idleTime": kube.IdleTimeKey, "runTime": kube.RunTimeKey,
 	}
 	want := map[string]rule{}
 	usual := reflect.ValueOf(workload.Rules{}.WithDefaults())
@@ -83,6 +83,8 @@ func shown(name string, value reflect.Value) string {
 			text = strings.TrimSuffix(text, "0m")
 		}
 		return text
+	case workload.Seconds:
+		return shown(name, reflect.ValueOf(v.Duration()))
 	case workload.Start:
 		return v.String()
 	case workload.OnLoss:

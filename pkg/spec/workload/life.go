@@ -15,6 +15,10 @@ type Life struct {
 	OnPodLoss OnLoss `json:"onPodLoss,omitempty"`
 	// Start is StartEarly or StartWhole.
 	Start Start `json:"start,omitempty"`
+	// CheckpointInterval is how often the workload saves its work: an eviction is taken to
+	// lose the work since the last checkpoint, and never more than this. With zero it loses
+	// all since the admission.
+	CheckpointInterval Seconds `json:"checkpointInterval,omitzero"`
 	// CheckpointGrace is the time between the announcement of an eviction that
 	// could wait, such as a preemption, and the deletion.
 	CheckpointGrace Duration `json:"checkpointGrace,omitzero"`

@@ -28,7 +28,7 @@ func TestAWorkloadsLifeGoesBeforeItsQueues(t *testing.T) {
 	if got := queue.For(Life{}); got.Life != queue.Life || *got.Requeues != DefaultRequeues {
 		t.Errorf("without a wish of its own: %+v", got)
 	}
-	asked := Life{ReadyDeadline: Duration(time.Hour), OnPodLoss: HealOnLoss, Start: StartEarly, CheckpointGrace: Duration(time.Minute), MaxRunTime: Duration(time.Hour)}
+	asked := Life{ReadyDeadline: Duration(time.Hour), OnPodLoss: HealOnLoss, Start: StartEarly, CheckpointGrace: Duration(time.Minute), CheckpointInterval: 60, MaxRunTime: Duration(time.Hour)}
 	if got := queue.For(asked).Life; got != asked {
 		t.Errorf("with wishes: %+v, want %+v", got, asked)
 	}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,11 +26,12 @@ type Limits struct {
 	ReadyDeadline Duration `json:"readyDeadline,omitzero"`
 	// ForceAfter bounds how long a pod that does not end may stay.
 	ForceAfter Duration `json:"forceAfter,omitzero"`
-	// MaxRunTime and IdleTime bound these times of a workload that asks for them, and
-	// are those of one that does not, where the queue sets none. Their defaults are
-	// the queue's own maxRunTime and idleTime, and no bound where it has none.
-	MaxRunTime Duration `json:"maxRunTime,omitzero"`
-	IdleTime   Duration `json:"idleTime,omitzero"`
+	// MaxRunTime, IdleTime and CheckpointInterval bound these times of a workload that
+	// asks for them, and are those of one that does not, where the queue sets none. Their
+	// defaults are the queue's own times, and no bound where it has none.
+	MaxRunTime         Duration `json:"maxRunTime,omitzero"`
+	IdleTime           Duration `json:"idleTime,omitzero"`
+	CheckpointInterval Seconds  `json:"checkpointInterval,omitzero"`
 	// EndAtRunTime ends a workload that has run for longer than it declared.
 	EndAtRunTime bool `json:"endAtRunTime,omitempty"`
 	// Retries bounds how often a workload is queued again, Pause the time between.
@@ -76,6 +78,7 @@ func (r Rules) limits() Limits {
 	fill(&l.ForceAfter, Duration(DefaultMostForceAfter), r.ForceAfter)
 	fill(&l.MaxRunTime, r.MaxRunTime)
 	fill(&l.IdleTime, r.IdleTime)
+	l.CheckpointInterval = cmp.Or(l.CheckpointInterval, r.CheckpointInterval)
 	fill(&l.Pause, Duration(DefaultMostPause), r.BackoffMost)
 	fill(&l.SuccessTTL, Duration(DefaultMostSuccessTTL))
 	if l.Retries == nil {
@@ -88,20 +91,16 @@ func (r Rules) limits() Limits {
 // within keeps the times of a workload within the limits of its queue.
 func (r Rules) within(l Limits) Rules {
 	most := func(field *Duration, most Duration) { *field = min(*field, most) }
-	bounded := func(field *Duration, most Duration) { // where zero is no end at all
-		if most > 0 && (*field == 0 || *field > most) {
-			*field = most
-		}
-	}
 	most(&r.CheckpointGrace, l.CheckpointGrace)
 	most(&r.ReadyDeadline, l.ReadyDeadline)
 	most(&r.ForceAfter, l.ForceAfter)
 	most(&r.BackoffFirst, l.Pause)
 	most(&r.BackoffMost, l.Pause)
-	bounded(&r.MaxRunTime, l.MaxRunTime)
-	bounded(&r.IdleTime, l.IdleTime)
+	shorten(&r.MaxRunTime, l.MaxRunTime)
+	shorten(&r.IdleTime, l.IdleTime)
+	shorten(&r.CheckpointInterval, l.CheckpointInterval)
 	if l.EndAtRunTime && r.RunTime > 0 {
-		bounded(&r.MaxRunTime, r.RunTime)
+		shorten(&r.MaxRunTime, r.RunTime)
 	}
 	if *r.Requeues > *l.Retries {
 		r.Requeues = l.Retries
@@ -112,6 +111,13 @@ func (r Rules) within(l Limits) Rules {
 		r.Tolerance = &t
 	}
 	return r
+}
+
+// shorten keeps a time within a limit, where zero is no end at all.
+func shorten[T Duration | Seconds](field *T, most T) {
+	if most > 0 && (*field == 0 || *field > most) {
+		*field = most
+	}
 }
 
 // Exceeded returns what of the workload is more than its queue allows, as a
@@ -130,6 +136,7 @@ func (r Rules) Exceeded(w *Workload, class string) error {
 	long("ready deadline", life.ReadyDeadline, l.ReadyDeadline)
 	long("maximum run time", life.MaxRunTime, l.MaxRunTime)
 	long("idle time", life.IdleTime, l.IdleTime)
+	long("checkpoint interval", life.CheckpointInterval.Duration(), l.CheckpointInterval.Duration())
 	if t := life.Tolerance; t != nil {
 		long("time to be whole again after a loss", t.LossDeadline, l.ReadyDeadline)
 		long("time to keep it after its success", t.SuccessTTL, l.SuccessTTL)
@@ -212,6 +219,7 @@ func (r Rules) ValidateLimits() error {
 		{"forceAfter", r.ForceAfter, l.ForceAfter, "forceAfter"},
 		{"maxRunTime", r.MaxRunTime, l.MaxRunTime, "maxRunTime"},
 		{"idleTime", r.IdleTime, l.IdleTime, "idleTime"},
+		{"checkpointInterval", r.CheckpointInterval.Duration(), l.CheckpointInterval.Duration(), "checkpointInterval"},
 		{"pause", r.BackoffMost, l.Pause, "backoffMost"},
 	} {
 		if limit.most > 0 && limit.own > limit.most {

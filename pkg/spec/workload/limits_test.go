@@ -16,7 +16,7 @@ func TestAWorkloadMayNotAskForMoreThanItsQueueAllows(t *testing.T) {
 	t.Parallel()
 	hours := func(n int) Duration { return Duration(time.Duration(n) * time.Hour) }
 	strict := Rules{
-		Life: Life{MaxRunTime: hours(24), IdleTime: hours(1)},
+		Life: Life{MaxRunTime: hours(24), IdleTime: hours(1), CheckpointInterval: 3 * 3600},
 		Limits: Limits{
 			CheckpointGrace: Duration(time.Minute), Retries: ptr(5), Priority: ptr(int32(10)), Pods: 4,
 			Resources: Resources{resource.Name("nvidia.com/gpu"): "8"},
@@ -41,6 +41,9 @@ func TestAWorkloadMayNotAskForMoreThanItsQueueAllows(t *testing.T) {
 		"less run time":            {strict, Workload{Life: Life{MaxRunTime: hours(1)}}, "", ""},
 		"no bound of run time":     {Rules{}, Workload{Life: Life{MaxRunTime: hours(1000)}}, "", ""},
 		"idle time":                {strict, Workload{Life: Life{IdleTime: hours(2)}}, "", "idle time: is 2h"},
+		"checkpoint interval":      {strict, Workload{Life: Life{CheckpointInterval: SecondsOf(hours(4))}}, "", `checkpoint interval: is 4h0m0s, but queue "q" allows 3h0m0s at most`},
+		"less of it":               {strict, Workload{Life: Life{CheckpointInterval: SecondsOf(hours(3))}}, "", ""},
+		"no bound of it":           {Rules{}, Workload{Life: Life{CheckpointInterval: SecondsOf(hours(1000))}}, "", ""},
 		"retries":                  {strict, Workload{Life: Life{Tolerance: &Tolerance{Retries: ptr(6)}}}, "", "retries: are 6, but"},
 		"endless retries":          {Rules{}, Workload{Life: Life{Tolerance: &Tolerance{Retries: ptr(1 << 30)}}}, "", "allows 1000 at most"},
 		"loss deadline":            {Rules{}, Workload{Life: Life{Tolerance: &Tolerance{LossDeadline: hours(24)}}}, "", "to be whole again after a loss: is 24h"},
@@ -76,10 +79,10 @@ func TestLimitsBindWhatWasSubmittedBefore(t *testing.T) {
 	t.Parallel()
 	year := Duration(365 * 24 * time.Hour)
 	asked := Life{
-		CheckpointGrace: year, ReadyDeadline: year, MaxRunTime: year, IdleTime: year, RunTime: Duration(time.Minute),
+		CheckpointGrace: year, ReadyDeadline: year, MaxRunTime: year, IdleTime: year, CheckpointInterval: SecondsOf(year), RunTime: Duration(time.Minute),
 		Tolerance: &Tolerance{Retries: ptr(1 << 20), Pause: year, LossDeadline: year, ForceAfter: year},
 	}
-	queue := Rules{Life: Life{MaxRunTime: Duration(time.Hour), IdleTime: Duration(2 * time.Minute)}}
+	queue := Rules{Life: Life{MaxRunTime: Duration(time.Hour), IdleTime: Duration(2 * time.Minute), CheckpointInterval: 180}}
 	got := queue.For(asked)
 	for what, c := range map[string]struct{ got, want time.Duration }{
 		"grace":          {time.Duration(got.CheckpointGrace), DefaultMostGrace},
@@ -89,6 +92,7 @@ func TestLimitsBindWhatWasSubmittedBefore(t *testing.T) {
 		"pause":          {got.Backoff(1), DefaultMostPause},
 		"run time":       {time.Duration(got.MaxRunTime), time.Hour},
 		"idle time":      {time.Duration(got.IdleTime), 2 * time.Minute},
+		"interval":       {time.Duration(got.CheckpointInterval.Duration()), 3 * time.Minute},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if c.got != c.want {
@@ -105,6 +109,9 @@ func TestLimitsBindWhatWasSubmittedBefore(t *testing.T) {
 	queue.Limits = Limits{EndAtRunTime: true}
 	if got := queue.For(asked).MaxRunTime; got != Duration(time.Minute) {
 		t.Errorf("it may run for %s, want the minute that it declared", time.Duration(got))
+	}
+	if got := (Rules{Limits: Limits{CheckpointInterval: 3600}}).For(Life{}).CheckpointInterval; got != 3600 {
+		t.Errorf("who declares nothing is taken to save its work every %d s, want the limit of an hour", got)
 	}
 	if got := (Rules{Limits: Limits{MaxRunTime: Duration(time.Hour)}}).For(Life{}).MaxRunTime; got != Duration(time.Hour) {
 		t.Errorf("who asks for nothing may run for %s, want the limit of an hour", time.Duration(got))

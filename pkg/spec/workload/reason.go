@@ -195,9 +195,12 @@ type EvictionCost struct {
 	// Since is that time, of one workload; Checkpoint says that it is a checkpoint.
 	Since      time.Time `json:"since,omitzero"`
 	Checkpoint bool      `json:"checkpoint,omitempty"`
-	// Restart is what the last start took from the admission until all pods were ready;
-	// zero while unknown.
+	// Restart is what a start takes from the admission until all pods are ready: the mean of
+	// such workloads of the queue where enough were seen, else what its last start took; zero
+	// while unknown. Return is the mean wait of evicted ones until they are admitted again;
+	// zero where too few were seen.
 	Restart int64 `json:"restart,omitempty"`
+	Return  int64 `json:"return,omitempty"`
 	// Unit is what the seconds are of; UnitBoth in a sum over workloads with accelerators and
 	// such without. It is empty in reasons of versions that did not have it.
 	Unit CostUnit `json:"unit,omitempty"`
@@ -238,9 +241,10 @@ type PreemptionChoice struct {
 	// By is what decided between the two: the first criterion in which they differ. It is empty
 	// when both cost the same.
 	By ChosenBy `json:"by,omitempty"`
-	// Counted and OtherCounted are the seconds that were compared when lost work decided: since
-	// the admissions, whatever checkpoints were reported, and of the last starts, of the gangs
-	// of the level at which the two differ.
+	// Counted and OtherCounted are the seconds that were compared when lost work decided, of
+	// the gangs of the level at which the two differ: the work since the admissions or, where a
+	// checkpoint interval is in force, since the last checkpoints and at most that interval;
+	// the starts; and the waits to return.
 	Counted      int64 `json:"counted,omitempty"`
 	OtherCounted int64 `json:"otherCounted,omitempty"`
 }

@@ -4,7 +4,10 @@ import "time"
 
 // ForTenant returns the record with its reason and estimate as their ForTenant has them.
 func (r Record) ForTenant() Record {
-	r.Reason, r.Estimate = r.Reason.ForTenant(), r.Estimate.ForTenant()
+	r.Reason = r.Reason.ForTenant()
+	if e := r.Estimate(); e != nil {
+		r.SetEstimate(e.ForTenant())
+	}
 	return r
 }
 
@@ -40,9 +43,7 @@ type Record struct {
 	// announcement: when its pods on a drained node are moved.
 	EvictAt time.Time `json:"evictAt,omitzero"`
 	Times   Times     `json:"times"`
-	// Estimate says when a workload that waits will start. It is in answers only, and nil
-	// until it was estimated.
-	Estimate *Estimate `json:"estimate,omitempty"`
+	*Extra
 	// Provisioning is the last request for nodes, and the AdmissionChecks that it was put to
 	// last; nil before the first.
 	Provisioning *Provisioning `json:"provisioning,omitempty"`

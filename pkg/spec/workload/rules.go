@@ -129,6 +129,9 @@ func (r Rules) For(asked Life) Rules {
 	if asked.CheckpointGrace > 0 {
 		r.CheckpointGrace = asked.CheckpointGrace
 	}
+	if asked.CheckpointInterval > 0 {
+		r.CheckpointInterval = asked.CheckpointInterval
+	}
 	if asked.MaxRunTime > 0 {
 		r.MaxRunTime = asked.MaxRunTime
 	}

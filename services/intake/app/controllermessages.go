@@ -84,7 +84,7 @@ func (m messages) Standings(ctx context.Context) (map[workload.ID]kubecontroller
 		}
 		for i := range page.Workloads {
 			w := &page.Workloads[i]
-			all[w.ID] = kubecontroller.Standing{Position: int(w.Position), Starts: w.Estimate}
+			all[w.ID] = kubecontroller.Standing{Position: int(w.Position), Starts: w.Estimate()}
 		}
 		if request.After = page.Next; page.Next == 0 {
 			break

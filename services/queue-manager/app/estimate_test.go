@@ -17,8 +17,8 @@ func (w *world) estimate(id workload.ID, what string, wanted func(*workload.Esti
 	deadline := time.After(3 * patience)
 	for {
 		answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{ID: id})
-		if err == nil && len(answer.Workloads) == 1 && answer.Workloads[0].Estimate != nil && wanted(answer.Workloads[0].Estimate) {
-			return answer.Workloads[0].Estimate
+		if err == nil && len(answer.Workloads) == 1 && answer.Workloads[0].Estimate() != nil && wanted(answer.Workloads[0].Estimate()) {
+			return answer.Workloads[0].Estimate()
 		}
 		select {
 		case <-deadline:
@@ -66,8 +66,8 @@ func TestWaitingWorkloadsHaveAnEstimate(t *testing.T) {
 	w.phase(waiting, workload.Admitted)
 	w.scored("q", "0.9", 1)
 	answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{ID: waiting})
-	if err != nil || answer.Workloads[0].Estimate != nil {
-		t.Errorf("a workload that has started has the estimate %+v, %v", answer.Workloads[0].Estimate, err)
+	if err != nil || answer.Workloads[0].Estimate() != nil {
+		t.Errorf("a workload that has started has the estimate %+v, %v", answer.Workloads[0].Estimate(), err)
 	}
 	w.keepsItsEstimates(waiting)
 }

@@ -18,7 +18,7 @@ func Estimates(records []workload.Record, now time.Time) Table {
 	for i := range records {
 		r := &records[i]
 		row := []string{r.Namespace, r.Name, r.Queue, orDash(int(r.Position)), "-", "-", "-", "not estimated yet"}
-		if e := r.Estimate; e != nil {
+		if e := r.Estimate(); e != nil {
 			row[6], row[7] = age(e.MadeAt, now)+" ago", unknownStart(e)
 			if !e.P50.IsZero() {
 				row[4], row[5] = until(e.P50, now), until(e.P90, now)
@@ -118,7 +118,7 @@ func WhatIfSame(answer query.WhatIfAnswer) string {
 
 // starts says in one cell when a workload will start.
 func starts(r *workload.Record, now time.Time) string {
-	switch e := r.Estimate; {
+	switch e := r.Estimate(); {
 	case r.Phase != workload.Queued || e == nil:
 		return "-"
 	case e.P50.IsZero():
@@ -130,7 +130,7 @@ func starts(r *workload.Record, now time.Time) string {
 
 // StartsIn says in a line when a workload will start; empty when nothing was estimated.
 func StartsIn(r *workload.Record, now time.Time) string {
-	switch e := r.Estimate; {
+	switch e := r.Estimate(); {
 	case r.Phase != workload.Queued || e == nil:
 		return ""
 	case e.P50.IsZero():

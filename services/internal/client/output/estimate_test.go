@@ -34,19 +34,19 @@ func TestStartsIn(t *testing.T) {
 		record workload.Record
 		want   string
 	}{
-		"runs":          {workload.Record{Phase: workload.Running, Estimate: &workload.Estimate{P50: at}}, ""},
+		"runs":          {workload.Record{Phase: workload.Running, Extra: &workload.Extra{NextStart: &workload.Estimate{P50: at}}}, ""},
 		"not estimated": {workload.Record{Phase: workload.Queued}, ""},
-		"unknown":       {workload.Record{Phase: workload.Queued, Estimate: &workload.Estimate{Unknown: "it waits", Behind: []string{"a/b", "c/d"}}}, "unknown: it waits: a/b, c/d"},
+		"unknown":       {workload.Record{Phase: workload.Queued, Extra: &workload.Extra{NextStart: &workload.Estimate{Unknown: "it waits", Behind: []string{"a/b", "c/d"}}}}, "unknown: it waits: a/b, c/d"},
 		"due": {
-			workload.Record{Phase: workload.Queued, Estimate: &workload.Estimate{MadeAt: at.Add(-time.Minute), P50: at.Add(-42 * time.Second), P90: at.Add(time.Hour)}},
+			workload.Record{Phase: workload.Queued, Extra: &workload.Extra{NextStart: &workload.Estimate{MadeAt: at.Add(-time.Minute), P50: at.Add(-42 * time.Second), P90: at.Add(time.Hour)}}},
 			"expected now; by " + at.Add(time.Hour).Local().Format(time.DateTime) + " (p90); estimated 60s ago",
 		},
 		"overdue": {
-			workload.Record{Phase: workload.Queued, Estimate: &workload.Estimate{MadeAt: at.Add(-time.Minute), P50: at.Add(-42 * time.Second), P90: at.Add(-time.Second)}},
+			workload.Record{Phase: workload.Queued, Extra: &workload.Extra{NextStart: &workload.Estimate{MadeAt: at.Add(-time.Minute), P50: at.Add(-42 * time.Second), P90: at.Add(-time.Second)}}},
 			"expected now; estimated 60s ago",
 		},
 		"known": {
-			workload.Record{Phase: workload.Queued, Estimate: &workload.Estimate{MadeAt: at.Add(-5 * time.Second), P50: at.Add(20 * time.Minute), P90: at.Add(3 * time.Hour)}},
+			workload.Record{Phase: workload.Queued, Extra: &workload.Extra{NextStart: &workload.Estimate{MadeAt: at.Add(-5 * time.Second), P50: at.Add(20 * time.Minute), P90: at.Add(3 * time.Hour)}}},
 			"in about 20m, at " + at.Add(20*time.Minute).Local().Format(time.DateTime) + " (p50); by " + at.Add(3*time.Hour).Local().Format(time.DateTime) + " (p90); estimated 5s ago",
 		},
 	} {

@@ -48,7 +48,7 @@ func TestTablesFitTerminals(t *testing.T) {
 		q.Reserved[name], q.Quota = 4, append(q.Quota, quota.Line{FlavorResource: quota.FlavorResource{Resource: name, Flavor: "v100"}, Nominal: 8})
 	}
 	note := records()[1]
-	note.Estimate = &workload.Estimate{Unknown: "it waits behind workloads that never end", Behind: []string{"a-service", "another-service", "a-third-service"}}
+	note.SetEstimate(&workload.Estimate{Unknown: "it waits behind workloads that never end", Behind: []string{"a-service", "another-service", "a-third-service"}})
 	refused := query.WhatIfAnswer{Workloads: []query.WhatIfWorkload{{Namespace: "team", Name: "train", Queue: "research", Refused: strings.Repeat("no such thing ", 10)}}}
 	group := output.Groups("raycluster/glue", glue("glue").PodSets)
 	group[0].NodeSelector = map[string]string{"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB", "topology.kubernetes.io/zone": "a"}
@@ -86,12 +86,12 @@ func TestWideShowsTheHome(t *testing.T) {
 func TestWideIsComplete(t *testing.T) {
 	t.Parallel()
 	note := records()[1]
-	note.Estimate = &workload.Estimate{Unknown: "it waits behind workloads that never end"}
+	note.SetEstimate(&workload.Estimate{Unknown: "it waits behind workloads that never end"})
 	for format, complete := range map[output.Format]bool{output.Text: false, output.Wide: true} {
 		t.Run(string(format), func(t *testing.T) {
 			var text strings.Builder
 			err := output.Print(output.Within(&text, 100), format, nil, func() output.Table { return output.Estimates([]workload.Record{note}, now()) })
-			if err != nil || strings.Contains(text.String(), note.Estimate.Unknown) != complete {
+			if err != nil || strings.Contains(text.String(), note.Estimate().Unknown) != complete {
 				t.Errorf("%v, all of the note: want %t in:\n%s", err, complete, text.String())
 			}
 		})

@@ -53,7 +53,7 @@ func (o *explainOptions) explain(cmd *cobra.Command, names []string) error {
 		explanation := output.Explanation{Name: record.Name, Phase: record.Phase}
 		none := "it has ended"
 		explanation.Workload, explanation.Queue, explanation.LocalQueue = record.ID, record.Queue, record.Queue
-		explanation.Estimate, explanation.Starts = record.Estimate, output.StartsIn(&record, time.Now())
+		explanation.Estimate, explanation.Starts = record.Estimate(), output.StartsIn(&record, time.Now())
 		if record.Reason != nil {
 			explanation.Reason = *record.Reason
 		}

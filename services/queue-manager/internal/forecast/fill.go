@@ -11,7 +11,7 @@ func (f *Forecaster) Fill(records []workload.Record) {
 	defer f.mu.Unlock()
 	for i := range records {
 		if records[i].Phase == workload.Queued {
-			records[i].Estimate = f.made[records[i].ID]
+			records[i].SetEstimate(f.made[records[i].ID])
 		}
 	}
 }
