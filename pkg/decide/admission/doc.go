@@ -66,7 +66,7 @@
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar,
 //	            kept_nodes
-//	ground      loss, regret, victim_order, queue, queue_front, equivalence_class, local_use,
+//	ground      loss, regret, learned, victim_order, queue, queue_front, equivalence_class, local_use,
 //	            signature, order, lacking, allowance, savepoint, limit_ranges, namespaces, served, plan,
 //	            state
 //

@@ -9,9 +9,11 @@ import (
 
 // Progress is what is known of the work of a started gang.
 type Progress struct {
-	// Checkpoint is the time of its last checkpoint; zero without a report. No choice of
-	// victims depends on it: who reports a false time gains nothing.
+	// Checkpoint is the time of its last checkpoint; zero without a report.
 	Checkpoint time.Time
+	// Interval is the longest that its work is taken to go unsaved. With zero the regret of
+	// its eviction is all its work since the admission, whatever Checkpoint is.
+	Interval time.Duration
 	// Startup is how long it took from the admission until all pods were ready; zero
 	// while unknown.
 	Startup time.Duration
@@ -33,7 +35,7 @@ const mostListed = 8
 func (d *decision) totalCost(list []candidate) (ids []workload.ID, count int, total workload.EvictionCost) {
 	sum := resource.List{}
 	for i, c := range list {
-		cost := c.evictionCost(d.now)
+		cost := d.state.evictionCost(c.Started, d.now)
 		if i == 0 {
 			total.Unit = cost.Unit
 		} else if total.Unit != cost.Unit {
@@ -42,9 +44,9 @@ func (d *decision) totalCost(list []candidate) (ids []workload.ID, count int, to
 		if len(ids) < mostListed {
 			ids = append(ids, c.Workload.ID)
 		}
-		sum = sum.Plus(resource.List{"lost": cost.Lost, "restart": cost.Restart})
+		sum = sum.Plus(resource.List{"lost": cost.Lost, "restart": cost.Restart, "return": cost.Return})
 	}
-	total.Lost, total.Restart = sum["lost"], sum["restart"]
+	total.Lost, total.Restart, total.Return = sum["lost"], sum["restart"], sum["return"]
 	return ids, len(list), total
 }
 

@@ -54,7 +54,7 @@ func TestAnEvictionHasWhatItCostsAndWhatElseWasWeighed(t *testing.T) {
 			if cost == nil || *cost != (workload.EvictionCost{Lost: 480, Since: start.Add(-time.Minute), Checkpoint: true, Restart: 240, Unit: workload.UnitAccelerators}) {
 				t.Errorf("the victim loses %+v", cost)
 			}
-			for _, part := range []string{"accommodate " + c.preemptor, "loses 480 accelerator-seconds since its last checkpoint", "last start took 240", "exact"} {
+			for _, part := range []string{"accommodate " + c.preemptor, "loses 480 accelerator-seconds since its last checkpoint", "about 240 in its next start", "exact"} {
 				if !strings.Contains(victim.Message, part) {
 					t.Errorf("%q has no %q", victim.Message, part)
 				}
@@ -105,7 +105,7 @@ func TestEveryEvictionHasWhatItCosts(t *testing.T) {
 			if diff := cmp.Diff(want, why.Preemption); diff != "" || why.Kind != workload.ReasonDrained {
 				t.Errorf("it is evicted for %+v (-want +got):\n%s", why, diff)
 			}
-			if !strings.Contains(why.Message, "; it loses 480 accelerator-seconds since its last checkpoint at ") || !strings.HasSuffix(why.Message, ", and its last start took 240") {
+			if !strings.Contains(why.Message, "; it loses 480 accelerator-seconds since its last checkpoint at ") || !strings.HasSuffix(why.Message, ", about 240 in its next start") {
 				t.Errorf("the reason says %q", why.Message)
 			}
 		})

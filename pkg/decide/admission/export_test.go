@@ -109,3 +109,9 @@ func (s *State) HeadReservations() []HeadReservation {
 
 // NeverOf returns what is kept of why a workload never fits; nil when it may.
 func NeverOf(s *State, id workload.ID) *workload.Reason { return s.waiting.Get(id).class.never }
+
+// RegretOf returns the regret of a started gang.
+func RegretOf(s *State, id workload.ID, now time.Time) (accelerators, pods int64) {
+	r := (&decision{state: s, now: now}).regretOf(s.started[id])
+	return r.accelerators, r.pods
+}

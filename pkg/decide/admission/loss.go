@@ -15,22 +15,21 @@ func (s *State) EvictionCost(id workload.ID, now time.Time) (cost workload.Evict
 	if g == nil {
 		return workload.EvictionCost{}, "", false
 	}
-	cost = g.evictionCost(now)
+	cost = s.evictionCost(g, now)
 	return cost, lossText(cost), true
 }
 
-// evictionCost returns what the gang loses when it is evicted now.
-func (g *Started) evictionCost(now time.Time) workload.EvictionCost {
+// evictionCost returns what a gang, or a part of one, loses when it is evicted now.
+func (s *State) evictionCost(g *Started, now time.Time) workload.EvictionCost {
 	units, accelerators := g.units()
-	cost := workload.EvictionCost{Since: g.Admitted, Unit: workload.UnitPods}
+	cost := workload.EvictionCost{Unit: workload.UnitPods}
 	if accelerators {
 		cost.Unit = workload.UnitAccelerators
 	}
-	if at := g.Progress.Checkpoint; at.After(g.Admitted) && !at.After(now) {
-		cost.Since, cost.Checkpoint = at, true
-	}
+	cost.Since, cost.Checkpoint = g.savedAt(now)
+	start, wait := s.restartOf(g)
 	cost.Lost = seconds(now.Sub(cost.Since), units)
-	cost.Restart = seconds(g.Progress.Startup, units)
+	cost.Restart, cost.Return = seconds(start, units), seconds(wait, units)
 	return cost
 }
 
@@ -42,7 +41,10 @@ func lossText(cost workload.EvictionCost) string {
 	}
 	text := fmt.Sprintf("it loses %d %s since its %s", cost.Lost, cost.Unit.Seconds(), since)
 	if cost.Restart > 0 {
-		text += ", and its last start took " + strconv.FormatInt(cost.Restart, 10)
+		text += ", about " + strconv.FormatInt(cost.Restart, 10) + " in its next start"
+	}
+	if cost.Return > 0 {
+		text += ", and about " + strconv.FormatInt(cost.Return, 10) + " in the wait for that"
 	}
 	return text
 }

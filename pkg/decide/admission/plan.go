@@ -65,7 +65,7 @@ type Wait struct {
 func (d *decision) evict(g *Started, why workload.Reason) {
 	g.Terminating = true
 	if why.Preemption == nil { // for no other workload
-		cost := g.evictionCost(d.now)
+		cost := d.state.evictionCost(g, d.now)
 		why.Preemption = &workload.PreemptionCause{Cost: &cost}
 		why.Message += "; " + lossText(cost)
 	}

@@ -181,7 +181,7 @@ func (d *decision) evictFor(n *nomination, list []candidate) {
 	w := n.waiting
 	n.awaits = slices.Clone(n.awaits)
 	for _, g := range list {
-		cost := g.evictionCost(d.now)
+		cost := d.state.evictionCost(g.Started, d.now)
 		why := workload.Reason{
 			Kind: workload.ReasonPreempted,
 			Message: fmt.Sprintf("preempted to accommodate %s with priority %d (policy %s); %s",

@@ -45,10 +45,23 @@ func (s *siege) rules() *rules {
 	}
 	for _, g := range s.running {
 		r.used[g.Workload.Queue] += gpusOf(g.Workload)
-		again := int64((start.Sub(g.Admitted) + g.Progress.Startup) / time.Second)
+		again := int64((lostOf(g) + g.Progress.Startup) / time.Second)
 		r.all = append(r.all, target{g, gpusOf(g.Workload), gpusOf(g.Workload) * again, int64(g.Workload.Pods()) * again})
 	}
 	return r
+}
+
+// lostOf is the work that the eviction of a gang loses. A checkpoint counts where it is
+// declared how often there is one, and then no more is lost than that.
+func lostOf(g admission.Started) time.Duration {
+	since, p := g.Admitted, g.Progress
+	if p.Interval == 0 {
+		return start.Sub(since)
+	}
+	if p.Checkpoint.After(since) && !p.Checkpoint.After(start) {
+		since = p.Checkpoint
+	}
+	return min(start.Sub(since), p.Interval)
 }
 
 // free is what the cohort has left.

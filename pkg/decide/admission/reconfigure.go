@@ -33,6 +33,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	tree.EndBudgetStops(s.decidedAt)
 	next := NewState(tree)
 	next.victimOrder = s.victimOrder
+	next.learned = s.learned.of(func(queue string) bool { return tree.Queue(queue) != nil })
 	next.uncleared = s.uncleared
 	next.fleets, next.clusters, next.silent, next.nodeSizes, next.total = s.fleets, s.clusters, s.silent, maps.Clone(s.nodeSizes), s.total
 	next.namespaces, next.served, next.listed, next.newest = s.namespaces, s.served, s.listed, s.newest

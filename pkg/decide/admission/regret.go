@@ -8,8 +8,11 @@ import (
 )
 
 // regret is what the eviction of gangs loses, in seconds of accelerators, then of pods:
-// the work since the admission, and what the last start took. Nothing that a tenant
-// reports is in it, so a false report gains nothing.
+// work, the next start, and the wait for that. The last two are measured (learned.go). The
+// work is that since the admission. Where a checkpoint interval is in force it is that since
+// the last checkpoint, and never more than the interval: silence is worth as much as the
+// interval, and each report and each shorter interval makes it less. So a false report gains
+// nothing.
 type regret struct{ accelerators, pods int64 }
 
 // mostRegret bounds one gang's, so that sums can be counted.
@@ -18,13 +21,32 @@ const mostRegret = 1 << 44
 // regretOf returns what the eviction of a gang loses now. It is never nothing: each gang
 // starts again.
 func (d *decision) regretOf(g *Started) regret {
-	again := max(0, d.now.Sub(g.Admitted)) + max(0, g.Progress.Startup)
+	start, wait := d.state.restartOf(g)
+	again := g.countedWork(d.now) + start + wait
 	bounded := func(of int64) int64 { return min(mostRegret, seconds(again, of)) }
 	r := regret{pods: max(1, bounded(int64(g.Workload.Pods())))}
 	if units, accelerators := g.units(); accelerators {
 		r.accelerators = bounded(units)
 	}
 	return r
+}
+
+// countedWork returns how long the gang has worked for what its eviction is taken to lose.
+func (g *Started) countedWork(now time.Time) time.Duration {
+	if g.Progress.Interval <= 0 {
+		return max(0, now.Sub(g.Admitted))
+	}
+	since, _ := g.savedAt(now)
+	return min(max(0, now.Sub(since)), g.Progress.Interval)
+}
+
+// savedAt returns when the gang has saved its work last: its last checkpoint, or else its
+// admission, when there was nothing to save. A time that cannot be is none.
+func (g *Started) savedAt(now time.Time) (at time.Time, checkpoint bool) {
+	if at = g.Progress.Checkpoint; at.After(g.Admitted) && !at.After(now) {
+		return at, true
+	}
+	return g.Admitted, false
 }
 
 func (r regret) plus(other regret) regret {

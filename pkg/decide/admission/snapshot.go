@@ -31,6 +31,7 @@ type Snapshot struct {
 	decidedAt  time.Time
 	complete   bool
 	namespaces *namespaces
+	learned    learned
 }
 
 type observedNode struct {
@@ -54,7 +55,7 @@ func (s *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	state := NewState(tree)
-	state.namespaces, state.served = s.namespaces, s.served
+	state.namespaces, state.served, state.learned = s.namespaces, s.served, s.learned.clone()
 	state.Preallocate(len(s.waiting))
 	for name, history := range s.history {
 		state.queue(name).quota.SetHistory(history)

@@ -29,7 +29,7 @@ type SnapshotBuilder struct {
 func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 	b := &SnapshotBuilder{of: s, clusters: append([]string(nil), s.clusters...), into: &Snapshot{
 		config: s.tree.Config(), history: make(map[string]quota.History, len(s.sorted)), locals: map[string]quota.History{}, decidedAt: s.decidedAt,
-		silent: s.silent, uncleared: s.uncleared, served: s.served, listed: s.listed, namespaces: s.namespaces.clone(),
+		silent: s.silent, uncleared: s.uncleared, served: s.served, listed: s.listed, namespaces: s.namespaces.clone(), learned: s.learned.clone(),
 		evictedFor: make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor)),
 	}}
 	b.started, b.preemptors = make([]*Started, 0, len(s.started)), make([]workload.ID, 0, len(s.evictedFor))

@@ -48,6 +48,7 @@ type State struct {
 	total             resource.List // allocatable on all nodes
 	searched          Searched
 	victimOrder       VictimOrder
+	learned           learned   // of the cost of evictions
 	allowance         allowance // of the searches of all queues
 }
 
@@ -63,7 +64,7 @@ func NewState(tree *quota.Tree) *State {
 		flavored: map[string]*flavoredSignature{}, aliases: map[*workload.PodSet]*podSetSignature{},
 		waiting: newWaiting(0), started: map[workload.ID]*Started{},
 		evictedFor: map[workload.ID]map[workload.ID]bool{}, events: events{quotaFreed: map[string]bool{}},
-		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(),
+		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(), learned: newLearned(),
 	}
 	s.namespaces.left = tree.LeftClusters()
 	return s

@@ -64,6 +64,12 @@ func drawSiege(t *rapid.T) *siege {
 			Flavors:  []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"nvidia.com/gpu": "default"}}},
 			Progress: admission.Progress{Startup: time.Duration(rapid.IntRange(0, 5).Draw(t, "startup")) * time.Second},
 		}
+		if rapid.Bool().Draw(t, "saves") {
+			s.Progress.Interval = time.Duration(rapid.IntRange(1, 10).Draw(t, "interval")) * time.Second
+		}
+		if rapid.Bool().Draw(t, "saved") { // some before the admission, some to come
+			s.Progress.Checkpoint = start.Add(-time.Duration(rapid.SampledFrom([]int{-5, 1, 2, 4, 8, 16, 25}).Draw(t, "checkpoint")) * time.Second)
+		}
 		for _, n := range g.nodes {
 			here := min(int64(2-pods), free[n.Name]/each)
 			if here > 0 {

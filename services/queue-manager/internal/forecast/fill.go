@@ -10,8 +10,8 @@ func (f *Forecaster) Fill(records []workload.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range records {
-		if records[i].Phase == workload.Queued {
-			records[i].SetEstimate(f.made[records[i].ID])
+		if made := f.made[records[i].ID]; made != nil && records[i].Phase == workload.Queued {
+			records[i].SetEstimate(made)
 		}
 	}
 }
