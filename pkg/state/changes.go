@@ -42,8 +42,11 @@ type Changes struct {
 	// PastUsage is the past usage of the queues whose usage has changed. It goes with what
 	// changed their usage, and is never all that there is to write.
 	PastUsage []quota.PastUsage
-	History   []HistoryRow
-	Messages  []Message
+	// Learned is what was learned of the cost of evictions and has changed. It goes with the
+	// steps that were measured.
+	Learned  []admission.Learned
+	History  []HistoryRow
+	Messages []Message
 }
 
 // Empty reports whether there is nothing to write.
@@ -163,7 +166,7 @@ func (s *State) Flush() Changes {
 	}
 	s.changed = newChangeSet()
 	if !flushed.Empty() {
-		flushed.PastUsage = s.admission.TakePastUsage()
+		flushed.PastUsage, flushed.Learned = s.admission.TakePastUsage(), s.admission.TakeLearned()
 		s.version++
 	}
 	flushed.Version = s.version
@@ -237,7 +240,7 @@ func (l *lifecycle) usage(e *entry, now time.Time) *workload.UsageStep {
 		return step
 	}
 	step.Held = workload.HeldBy(e.PodSets, e.Flavors)
-	step.Checkpoint, step.IdleSince = e.checkpoint, e.idleSince
+	step.Checkpoint, step.IdleSince = e.Saved().Last(e.Attempt), e.idleSince
 	if e.Phase == workload.Admitted && e.Attempt == 1 && e.Times.Admitted.Equal(now) {
 		step.Since = e.Times.Submitted
 	}

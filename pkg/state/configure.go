@@ -65,6 +65,9 @@ func (s *State) ApplyConfiguration(queues []Queue, policy quota.Config, version 
 	s.admission.Reconfigure(tree)
 	for e := range s.live.All() {
 		s.setTimer(e) // the rules of its queue may be others
+		if e.attemptState != nil {
+			s.updateProgress(e)
+		}
 	}
 }
 

@@ -68,6 +68,7 @@ func (s *State) admit(e *entry, a admission.Admission, now time.Time) {
 	delete(s.staleReasons, e.ID)
 	s.updateReserved(e, 1)
 	s.changed.reserved[e.ID] = e
+	s.learnReturn(e, now)
 	s.transition(e, workload.Admitted, nil, now)
 	e.permitted = true // nothing is created of it yet
 	s.emitCommand(e, event.Present, now)

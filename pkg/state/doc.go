@@ -20,7 +20,7 @@
 //	State        inputs and decisions; evaluate has the order of what follows an
 //	             observation of pods. What is observed of a node sets the timers of the
 //	             gangs with places on it, and their deadlines do the rest (observe.go,
-//	             status.go, submit.go, move.go, decide.go, evaluate.go); clusters that are
+//	             status.go, saving.go, submit.go, move.go, decide.go, evaluate.go); clusters that are
 //	             out of reach (permission.go, leave.go, stranded.go)
 //	  recovery     what the streams have and an older ledger does not know
 //	               (restored.go, removals.go, unknown.go, resend.go)
@@ -31,7 +31,7 @@
 //	                   shrink.go)
 //	    idling       unused clusters (idling.go)
 //	  lifecycle    phases, teardown, commands, events, timers (lifecycle.go, transition.go,
-//	               evict.go, requeue.go, commands.go, changes.go, changeset.go, reasons.go,
+//	               evict.go, requeue.go, learning.go, commands.go, changes.go, changeset.go, reasons.go,
 //	               timers.go, due.go); requests for nodes (provisioning.go, provisioned.go)
 //	               and to AdmissionChecks (checks.go, recheck.go, check_answers.go,
 //	               check_updates.go)

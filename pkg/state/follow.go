@@ -25,6 +25,8 @@ type Delta struct {
 	// PastUsage of the ClusterQueues, nil when it is not known. A standby needs it when its
 	// term begins, not before.
 	PastUsage []quota.PastUsage
+	// Learned is what was learned of the cost of evictions; nil as PastUsage.
+	Learned []admission.Learned
 }
 
 // Settings are queues and policy.
@@ -40,7 +42,7 @@ func (s *State) Version() int64 { return s.version }
 // beside the live workloads and the nodes to make the same one again.
 func (s *State) Settings() Stored {
 	queues := slices.SortedFunc(maps.Values(s.queues), func(x, y Queue) int { return cmp.Compare(x.Name, y.Name) })
-	return Stored{Queues: queues, Policy: s.policy, PastUsage: s.admission.PastUsage(), LastOrder: s.lastOrder, Version: s.version, MaxEvent: s.maxEvent}
+	return Stored{Queues: queues, Policy: s.policy, PastUsage: s.admission.PastUsage(), Learned: s.admission.Learned(), LastOrder: s.lastOrder, Version: s.version, MaxEvent: s.maxEvent}
 }
 
 // Follow applies what the leader has committed. The state then equals one that is loaded
@@ -74,6 +76,9 @@ func (s *State) Follow(d Delta) {
 		s.syncNode(admission.NodeKey{Cluster: n.Cluster, Name: n.Name})
 	}
 	s.admission.SetPastUsage(d.PastUsage)
+	if d.Learned != nil {
+		s.admission.SetLearned(d.Learned)
+	}
 	s.version, s.lastOrder = d.Version, max(s.lastOrder, d.LastOrder)
 	s.forgetChanges()
 }

@@ -32,7 +32,9 @@ type lifecycle struct {
 	asking asking
 	// checked are the workloads that AdmissionChecks are asked about.
 	checked checked
-	timers  timers
+	// returning are the preempted workloads that wait, and since when.
+	returning map[workload.ID]time.Time
+	timers    timers
 	// provedAt is when the last certificate for an event was made, or tried.
 	provedAt       time.Time
 	noCertificates bool
@@ -104,6 +106,7 @@ func (l *lifecycle) forget(e *entry) {
 	delete(l.staleReasons, e.ID)
 	delete(l.asking, e.ID)
 	delete(l.checked, e.ID)
+	delete(l.returning, e.ID)
 }
 
 // release frees what a workload holds after its pods have been observed gone, and takes
@@ -132,7 +135,7 @@ func (l *lifecycle) free(e *entry) {
 	l.updateReserved(e, -1)
 	l.admission.Release(e.ID)
 	cluster := e.Cluster
-	l.changed.freedUsage[e.ID] = freedUsage{e.checkpoint}
+	l.changed.freedUsage[e.ID] = freedUsage{e.Saved().Last(e.Attempt)}
 	e.Placements, e.Flavors, e.Holding = nil, nil, false
 	*e.attemptState = attemptState{deadline: e.deadline, removalSent: e.removalSent}
 	l.changed.freed[e.ID] = true
@@ -173,5 +176,6 @@ func (l *lifecycle) requeue(e *entry, now time.Time) {
 			e.Attempt, e.NotBefore.UTC().Format(time.RFC3339), e.Attempt-1, cause.Message)}
 	}
 	l.transition(e, workload.Queued, reason, now)
+	l.beginReturn(e, cause.Kind, now)
 	l.enqueue(e)
 }

@@ -87,6 +87,7 @@ func (s *State) setHold(e *entry, hold *workload.Hold, reason *workload.Reason, 
 	}
 	s.admission.Dequeue(e.ID)
 	delete(s.staleReasons, e.ID)
+	delete(s.returning, e.ID) // it does not wait for places alone
 	e.Hold, e.Reason = hold, reason
 	s.emitChanged(e, now)
 	s.enqueueAs(e, hold != nil)

@@ -60,7 +60,9 @@ type Stored struct {
 	Policy quota.Config
 	// PastUsage of the ClusterQueues, as far as fair sharing counts it.
 	PastUsage []quota.PastUsage `json:",omitempty"`
-	Workloads []StoredWorkload  // live ones
+	// Learned is what was learned of the cost of evictions.
+	Learned   []admission.Learned `json:",omitempty"`
+	Workloads []StoredWorkload    // live ones
 	// Expected is about how many workloads Restore will bring, for which room is made.
 	Expected  int
 	Nodes     []StoredNode
@@ -104,7 +106,7 @@ func New(epoch int64, stored Stored) *State {
 		tables: newTables(tree, stored), removals: removals{removing: map[workload.ID]bool{}},
 		inquiries: inquiries{epoch: epoch, asked: map[inquirySubject]*inquiry{}, heard: heard{}, pauses: map[Part]pause{}},
 		epoch:     epoch, lastOrder: stored.LastOrder, maxEvent: stored.MaxEvent, noCertificates: stored.NoCertificates, staleReasons: map[workload.ID]*entry{},
-		asking: asking{}, checked: checked{},
+		asking: asking{}, checked: checked{}, returning: map[workload.ID]time.Time{},
 	}
 	l.admission.OrderVictims(stored.Victims)
 	s := &State{
@@ -127,6 +129,7 @@ func New(epoch int64, stored Stored) *State {
 		s.syncNode(key)
 	}
 	s.admission.SetPastUsage(stored.PastUsage)
+	s.admission.SetLearned(stored.Learned)
 	s.forgetChanges() // reading is no change
 	return s
 }

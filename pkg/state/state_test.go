@@ -83,6 +83,9 @@ func drawInput(t *rapid.T, seq uint64) input {
 			Refused: rapid.IntRange(0, 9).Draw(t, "refused") == 0,
 			Outcome: rapid.SampledFrom([]string{"", "", event.OutcomeSucceeded, event.OutcomeFailed}).Draw(t, "outcome"),
 		}
+		if saved := rapid.Int64Range(0, 5000).Draw(t, "saved"); saved > 0 {
+			e.LastCheckpoint = time.Unix(1_000_000+saved, 0)
+		}
 		e.Released = (e.Gone || e.Outcome != "") && rapid.Bool().Draw(t, "released")
 		if rapid.Bool().Draw(t, "sized") {
 			size := rapid.IntRange(0, 5).Draw(t, "size")

@@ -51,8 +51,9 @@ func (s *State) status(reported *event.GangStatus, at, now time.Time) {
 	if reported.Created {
 		e.permitted = reported.Permitted
 		e.updateLastUsed(reported.LastUsed, at)
-		e.checkpoint = reported.LastCheckpoint
-		s.updateProgress(e)
+		if !e.Phase.Final() {
+			s.saved(e, reported.LastCheckpoint, at)
+		}
 	}
 	s.followObject(e, reported, now)
 	s.followRelease(e, reported, now)

@@ -77,15 +77,15 @@ func (t *tables) endAttempt(e *entry) {
 func (t *tables) restoreStarted(e *entry) {
 	t.admission.Start(admission.Started{
 		Workload: &e.Workload, Order: e.order, Cluster: e.Cluster, Placements: e.Placements, Flavors: e.Flavors,
-		Admitted: e.Times.Admitted, RunTime: t.runTime(e), Terminating: tearingDown(e), Progress: progressOf(e),
+		Admitted: e.Times.Admitted, RunTime: t.runTime(e), Terminating: tearingDown(e), Progress: t.progressOf(e),
 	})
 }
 
 // progressOf is what admission knows of the work of a started gang.
-func progressOf(e *entry) admission.Progress {
-	p := admission.Progress{Running: e.Phase == workload.Running}
-	if e.attemptState != nil {
-		p.Checkpoint = e.checkpoint
+func (t *tables) progressOf(e *entry) admission.Progress {
+	p := admission.Progress{
+		Running: e.Phase == workload.Running, Checkpoint: e.Saved().Last(e.Attempt),
+		Interval: time.Duration(e.Saved().Interval(t.rules(e).CheckpointInterval)),
 	}
 	if e.Times.Running.After(e.Times.Admitted) {
 		p.Startup = e.Times.Running.Sub(e.Times.Admitted)
@@ -94,7 +94,7 @@ func progressOf(e *entry) admission.Progress {
 }
 
 // updateProgress tells admission what is known of the gang's work now.
-func (t *tables) updateProgress(e *entry) { t.admission.SetProgress(e.ID, progressOf(e)) }
+func (t *tables) updateProgress(e *entry) { t.admission.SetProgress(e.ID, t.progressOf(e)) }
 
 // updateReserved adds (sign 1) or takes back (sign -1) what is reserved for a workload.
 func (t *tables) updateReserved(e *entry, sign int64) {

@@ -27,6 +27,9 @@ func (l *lifecycle) transition(e *entry, to workload.Phase, reason *workload.Rea
 	if !mayBecome(e.Phase, to) {
 		l.illegal = append(l.illegal, IllegalTransition{Workload: e.ID, Attempt: e.Attempt, From: e.Phase, To: to, At: now})
 	}
+	if to == workload.Running {
+		l.learnStart(e, now)
+	}
 	l.setPhase(e, to, reason, now)
 }
 
@@ -49,6 +52,7 @@ func (l *lifecycle) setPhase(e *entry, to workload.Phase, reason *workload.Reaso
 	case to == workload.Admitted:
 		e.EvictAt, e.NotBefore = time.Time{}, time.Time{}
 		e.Times.Admitted = now
+		l.updateProgress(e)
 	case to == workload.Dispatched:
 		e.Times.Dispatched = now
 	case to == workload.Running:

@@ -91,9 +91,10 @@ func TestUsageStepsOfALife(t *testing.T) {
 	if step = l.usage(e, now.Add(time.Second)); !step.Since.IsZero() {
 		t.Errorf("a later reason: since %s, want none", step.Since)
 	}
-	e.Phase, e.checkpoint = workload.Evicting, now.Add(time.Minute)
-	if step = l.usage(e, now); !step.Checkpoint.Equal(e.checkpoint) {
-		t.Errorf("evicting: checkpoint %s, want %s", step.Checkpoint, e.checkpoint)
+	e.Phase = workload.Evicting
+	e.SetSaved(&workload.Saved{Attempt: 1, At: now.Add(time.Minute), Count: 1})
+	if step = l.usage(e, now); !step.Checkpoint.Equal(e.Saved().At) {
+		t.Errorf("evicting: checkpoint %s, want %s", step.Checkpoint, e.Saved().At)
 	}
 	l.free(e)
 	if step = l.usage(e, now); step == nil || len(step.Held) != 0 || !step.Checkpoint.Equal(now.Add(time.Minute)) {

@@ -1,6 +1,10 @@
 package event
 
-import "muster.dev/muster/pkg/spec/workload"
+import (
+	"time"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
 
 // WorkloadHold asks to keep a workload that waits from admission, or to admit it again. It
 // keeps its place in the queue.
@@ -48,6 +52,31 @@ func (e *WorkloadRequeue) CloudEventSubject() string { return string(e.Workload)
 
 // About implements Request.
 func (e *WorkloadRequeue) About() workload.ID { return e.Workload }
+
+// WorkloadCheckpoint reports that a workload has saved its work, so that its eviction loses
+// only what comes after that. Reports that are less than ten seconds apart count as one, and
+// one about a time before the admission of the attempt counts for nothing.
+type WorkloadCheckpoint struct {
+	Workload workload.ID `json:"workload"`
+	// Attempt is the one that has saved its work; 0 is the present one.
+	Attempt int `json:"attempt,omitempty"`
+	// At is when it did so; a time to come counts as that of the report, and so does none.
+	At time.Time `json:"at,omitzero"`
+	// By is the name that the client gives; over HTTP it is the caller's.
+	By string `json:"by"`
+	// Submitter is the submitter for whom intake reports, and must be allowed in the
+	// workload's queue; empty for operators.
+	Submitter string `json:"submitter,omitempty"`
+}
+
+// EventType implements Payload.
+func (*WorkloadCheckpoint) EventType() string { return "dev.muster.workload.checkpoint.v1" }
+
+// CloudEventSubject implements Payload.
+func (e *WorkloadCheckpoint) CloudEventSubject() string { return string(e.Workload) }
+
+// About implements Request.
+func (e *WorkloadCheckpoint) About() workload.ID { return e.Workload }
 
 // WorkloadPriority asks for another priority of a workload that waits or runs. It is for
 // operators: no limit of the queue applies. NATS lets no tenant publish it.

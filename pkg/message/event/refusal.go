@@ -15,9 +15,10 @@ const (
 	NotResumed  = "not resumed: "
 	NotRequeued = "not requeued: "
 	NotRanked   = "priority not changed: "
+	NotSaved    = "checkpoint not noted: "
 )
 
-var refusals = []string{NotMoved, NotHeld, NotResumed, NotRequeued, NotRanked}
+var refusals = []string{NotMoved, NotHeld, NotResumed, NotRequeued, NotRanked, NotSaved}
 
 // IsRefusal reports whether a reason says that a request was refused.
 func IsRefusal(r *workload.Reason) bool {

@@ -165,6 +165,8 @@ func ApplyMessage(s *state.State, envelope event.Envelope, payload event.Payload
 		return s.Requeue(p, at)
 	case *event.WorkloadPriority:
 		return s.SetPriority(p, at)
+	case *event.WorkloadCheckpoint:
+		return s.Checkpoint(p, at)
 	case *event.CheckAnswer:
 		return s.CheckAnswered(p, at)
 	case *event.NodeObserved:
