@@ -36,6 +36,7 @@ var released = map[string]string{
 	"0020_heard_again.sql":  "f5c42a13a40746cb26a6ad1e263493f398bf0725f4859ecb66d7be168bfb562a",
 	"0021_estimates.sql":    "fafd0e3b003fd38ee1deb75e8cc2d1f262df243a4c8a94c09f8185f66628488a",
 	"0022_budgets.sql":      "7339d67114276647664aa012103cac86ccd7e64f5da8e8e1a7145a40b4147e5b",
+	"0023_saved.sql":        "b788df1e7c4c000e36469911877b7e492856fd90a04d77edcfe3fe1156064302",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -56,7 +56,7 @@ func (n *nemesis) backInTime(f TimedFault) string {
 func (l *ledger) copied() *ledger {
 	c := *l
 	c.live, c.archive, c.nodes, c.watermarks = maps.Clone(l.live), maps.Clone(l.archive), maps.Clone(l.nodes), maps.Clone(l.watermarks)
-	c.past = maps.Clone(l.past)
+	c.past, c.learned = maps.Clone(l.past), maps.Clone(l.learned)
 	c.shapes, c.quarantine, c.holds = maps.Clone(l.shapes), maps.Clone(l.quarantine), map[workload.ID][]hold{}
 	for id, holds := range l.holds {
 		c.holds[id] = slices.Clone(holds)
@@ -71,7 +71,7 @@ func (l *ledger) comeBack(c *ledger) {
 	l.epoch, l.version, l.lastOrder, l.seq = c.epoch, c.version, c.lastOrder, c.seq
 	l.live, l.archive, l.nodes, l.watermarks, l.shapes, l.quarantine, l.holds = c.live, c.archive, c.nodes, c.watermarks, c.shapes, c.quarantine, c.holds
 	l.history, l.outbox, l.commits, l.replayed = c.history, c.outbox, c.commits, c.replayed
-	l.past = c.past
+	l.past, l.learned = c.past, c.learned
 	l.policy, l.bounds, l.rules = c.policy, c.bounds, c.rules
 	l.w.check.dirty = true
 }

@@ -44,9 +44,10 @@ type ledger struct {
 	policy      quota.Config
 	bounds      map[usageKey]int64         // of the quota ledger
 	past        map[string]quota.PastUsage // of queues, by name
-	rules       policy                     // of a ruled seed, as stored
-	first       policy                     // that it began with
-	scaledQuota map[string]int64           // of the queues of a scaled seed
+	learned     map[admission.LearnedKey]admission.Learned
+	rules       policy           // of a ruled seed, as stored
+	first       policy           // that it began with
+	scaledQuota map[string]int64 // of the queues of a scaled seed
 	// holds are the reservations, pending what they become by the commit that the
 	// guards have just let pass.
 	holds, pending map[workload.ID][]hold
@@ -87,7 +88,7 @@ func newLedger(w *World) *ledger {
 	l := &ledger{
 		w: w, live: map[workload.ID]*row{}, archive: map[workload.ID]workload.Record{}, nodes: map[admission.NodeKey]state.NodeRow{},
 		watermarks: map[string]simhooks.Watermark{}, queues: w.queues(), replayed: decisionlog.NewReplica(0),
-		past: map[string]quota.PastUsage{}, holds: map[workload.ID][]hold{}, shapes: map[string]bool{}, refused: map[workload.ID]*refusal{}, quarantine: map[workload.ID]state.Quarantined{}, blamed: map[workload.ID]bool{},
+		past: map[string]quota.PastUsage{}, learned: map[admission.LearnedKey]admission.Learned{}, holds: map[workload.ID][]hold{}, shapes: map[string]bool{}, refused: map[workload.ID]*refusal{}, quarantine: map[workload.ID]state.Quarantined{}, blamed: map[workload.ID]bool{},
 	}
 	if w.ruled() {
 		l.first = drawPolicy(rand.New(rand.NewPCG(w.Seed, 4)))
@@ -170,7 +171,7 @@ func (l *ledger) inOrder() []*row {
 
 // load reads what a term begins with.
 func (l *ledger) load() state.Stored {
-	stored := state.Stored{Queues: l.queues, Policy: l.policy, PastUsage: l.pastUsage(), LastOrder: l.lastOrder, Version: l.version, MaxEvent: 1 << 20}
+	stored := state.Stored{Queues: l.queues, Policy: l.policy, PastUsage: l.pastUsage(), Learned: l.allLearned(), LastOrder: l.lastOrder, Version: l.version, MaxEvent: 1 << 20}
 	for _, r := range l.inOrder() {
 		w := r.StoredWorkload
 		switch l.w.Bug {

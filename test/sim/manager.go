@@ -101,6 +101,7 @@ func lead(m *machine, p *proc, single int) (cause error, blamed bool) {
 		return nil, false
 	}
 	w.check.checkPastUsage(followed)
+	w.check.checkLearned(followed)
 	if !t.begin(followed) {
 		return t.cause, t.diagnose()
 	}

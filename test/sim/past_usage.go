@@ -18,12 +18,14 @@ func (l *ledger) keepPastUsage(all []quota.PastUsage) {
 	}
 }
 
-// forgetPastUsage removes the past usage of queues that are configured no more.
+// forgetPastUsage removes the past usage of queues that are configured no more, and what was
+// learned in them.
 func (l *ledger) forgetPastUsage(policy quota.Config) {
 	tree, err := quota.New(state.PolicyOf(l.queues, policy))
 	if err != nil {
 		panic(fmt.Sprintf("a policy that is not valid was stored: %v", err))
 	}
+	l.forgetLearned(tree)
 	counts := tree.PastUsers()
 	for name := range l.past {
 		if !slices.Contains(counts, name) {

@@ -70,7 +70,7 @@ func (t *term) takeOver(followed *state.State) *state.State {
 	if followed == nil || t.follow(followed) != nil {
 		return t.load(t.epoch)
 	}
-	followed.Follow(state.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder, PastUsage: t.w.disk.pastUsage()})
+	followed.Follow(state.Delta{Version: followed.Version(), LastOrder: t.w.disk.lastOrder, PastUsage: t.w.disk.pastUsage(), Learned: t.w.disk.allLearned()})
 	followed.Lead(t.epoch, 1<<20)
 	return followed
 }

@@ -131,6 +131,7 @@ func (l *ledger) write(c state.Changes) {
 		l.history = append(l.history, historyRow{int64(len(l.history) + 1), h})
 	}
 	l.keepPastUsage(c.PastUsage)
+	l.keepLearned(c.Learned)
 	l.commits = append(l.commits, touch)
 }
 

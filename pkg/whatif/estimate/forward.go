@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
@@ -16,6 +17,7 @@ type Snapshot struct {
 	Queues    []state.Queue
 	Policy    quota.Config // valid
 	PastUsage []quota.PastUsage
+	Learned   []admission.Learned
 	NodeGrace time.Duration
 	Nodes     []capacity.Node
 	// Running hold places, also while they are removed. Waiting are in the order of

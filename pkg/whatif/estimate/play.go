@@ -17,7 +17,7 @@ func begin(s Snapshot, runs RunTimes, bounds Bounds) (*play, error) {
 		p.missing[id] = true
 	}
 	p.World = world.New(world.Options{
-		Start: s.Now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage, NodeGrace: s.NodeGrace,
+		Start: s.Now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage, Learned: s.Learned, NodeGrace: s.NodeGrace,
 		Nodes: s.Nodes, Running: s.Running, Waiting: s.Waiting, Linger: true, // evicted gangs have a grace
 	})
 	for i := range s.Running {

@@ -38,6 +38,8 @@ type Options struct {
 	Nodes            []capacity.Node
 	Running, Waiting []workload.Record
 	PastUsage        []quota.PastUsage
+	// Learned is what was learned of the cost of evictions.
+	Learned []admission.Learned
 	// Linger keeps pods that shall go until Gone says that they went.
 	Linger bool
 	// Victims is the order in which gangs are evicted.
@@ -70,7 +72,7 @@ const epoch = 1
 // New begins a simulation.
 func New(o Options) *World {
 	r := &World{now: o.Start, nodeGrace: o.NodeGrace, linger: o.Linger, records: map[workload.ID]*workload.Record{}}
-	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, MaxEvent: maxEvent, NoCertificates: true, Victims: o.Victims}
+	stored := state.Stored{Queues: o.Queues, Policy: o.Policy, PastUsage: o.PastUsage, Learned: o.Learned, MaxEvent: maxEvent, NoCertificates: true, Victims: o.Victims}
 	for _, n := range o.Nodes {
 		stored.Nodes = append(stored.Nodes, state.StoredNode{Node: n, Version: r.next(), Present: true})
 	}
@@ -172,6 +174,8 @@ func (r *World) Request(p event.Payload) []Step {
 		r.state.Requeue(p, r.now)
 	case *event.WorkloadPriority:
 		r.state.SetPriority(p, r.now)
+	case *event.WorkloadCheckpoint:
+		r.state.Checkpoint(p, r.now)
 	}
 	return r.settle()
 }

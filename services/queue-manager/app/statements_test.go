@@ -75,7 +75,8 @@ func notes() []string {
 		"DELETE outbox", "INSERT streams", "INSERT undelivered", // of the relay
 		"INSERT decisions", "INSERT bases", // for replays
 		"INSERT quarantine",
-		"INSERT queues", "DELETE queues", "INSERT policy", "UPDATE quota_usage", "INSERT quota_usage", "DELETE quota_usage", "UPDATE reservations", "DELETE past_usage", // settings
+		"INSERT queues", "DELETE queues", "INSERT policy", "UPDATE quota_usage", "INSERT quota_usage", "DELETE quota_usage", "UPDATE reservations", "DELETE past_usage", "DELETE learned", // settings
+		"INSERT learned",                               // of the cost of evictions
 		"SELECT $1", "DELETE commits", "DELETE shapes", // tidying
 		"INSERT estimates", "DELETE estimates", "INSERT estimate_scores", "DELETE estimate_scores", // estimates of starts
 		"INSERT budget_usage", "DELETE budget_usage",

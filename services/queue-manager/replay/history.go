@@ -156,7 +156,8 @@ func (h *history) input(in decisionlog.Input) error {
 		h.release = in.Term.Release
 		settings := state.Settings{Queues: in.Term.Stored.Queues, Policy: in.Term.Stored.Policy}
 		if h.begin.Queues == nil {
-			h.begin.Queues, h.begin.Policy, h.begin.PastUsage = settings.Queues, settings.Policy, in.Term.Stored.PastUsage
+			h.begin.Queues, h.begin.Policy = settings.Queues, settings.Policy
+			h.begin.PastUsage, h.begin.Learned = in.Term.Stored.PastUsage, in.Term.Stored.Learned
 		} else {
 			h.events = append(h.events, estimate.Event{At: in.At, Settings: &settings})
 		}
@@ -186,7 +187,7 @@ func (h *history) message(in decisionlog.Input) error {
 		h.known[m.Workload.ID] = &m.Workload
 	case *event.WorkloadCancel:
 		h.cancelled[m.Workload] = true
-	case *event.NodeObserved, *event.NodeRemoved, *event.WorkloadMove, *event.WorkloadHold, *event.WorkloadRequeue, *event.WorkloadPriority:
+	case *event.NodeObserved, *event.NodeRemoved, *event.WorkloadMove, *event.WorkloadHold, *event.WorkloadRequeue, *event.WorkloadPriority, *event.WorkloadCheckpoint:
 	default:
 		return nil
 	}

@@ -57,6 +57,8 @@ type Memory struct {
 	unrecorded bool
 	// noPastUsage: past usage cannot be stored.
 	noPastUsage bool
+	// noLearned: what was learned of the cost of evictions cannot be stored.
+	noLearned bool
 	// failures counts the terms that failed one after the other for what was in their
 	// commits, and for which nothing was found to blame.
 	failures int
@@ -93,7 +95,7 @@ func (m *Memory) StartTerm(before, epoch int64) {
 // refused then may pass by now.
 func (m *Memory) afterWholeTerm() {
 	m.failures, m.fruitless, m.persisted = 0, 0, 0
-	m.unrecorded, m.noPastUsage = false, false
+	m.unrecorded, m.noPastUsage, m.noLearned = false, false, false
 	clear(m.poison)
 }
 
@@ -159,7 +161,7 @@ func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {
 // ApplyTo has a step know the quarantine and the poison messages. It comes at the begin of
 // a term, before any message.
 func (m *Memory) ApplyTo(step *Step, now time.Time) {
-	step.poison, step.Unrecorded, step.NoPastUsage = m.poison, m.unrecorded, m.noPastUsage
+	step.poison, step.Unrecorded, step.NoPastUsage, step.NoLearned = m.poison, m.unrecorded, m.noPastUsage, m.noLearned
 	m.quarantined.Apply(step, now)
 }
 
@@ -168,6 +170,7 @@ func (m *Memory) ApplyTo(step *Step, now time.Time) {
 func (m *Memory) Remember(d Diagnosis) {
 	m.unrecorded = m.unrecorded || d.Unrecorded
 	m.noPastUsage = m.noPastUsage || d.NoPastUsage
+	m.noLearned = m.noLearned || d.NoLearned
 	for _, r := range d.Dropped {
 		m.poison.add(r.Delivery, "what it says cannot be stored: "+r.Cause.Error())
 	}

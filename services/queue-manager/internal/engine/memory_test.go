@@ -131,15 +131,15 @@ func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 func TestAWholeTermForgetsRefusals(t *testing.T) {
 	t.Parallel()
 	memory, message := NewMemory(), bus.Delivery{Subject: "s", Data: []byte("{}")}
-	memory.Remember(Diagnosis{Unrecorded: true, NoPastUsage: true, Dropped: []Refused{{message, errors.New("no")}}})
+	memory.Remember(Diagnosis{Unrecorded: true, NoPastUsage: true, NoLearned: true, Dropped: []Refused{{message, errors.New("no")}}})
 	step := &Step{State: state.New(1, state.Stored{}), Logger: zap.NewNop()}
 	memory.ApplyTo(step, time.Unix(0, 0))
-	if _, known := step.poison.cause(message); !step.Unrecorded || !step.NoPastUsage || !known {
+	if _, known := step.poison.cause(message); !step.Unrecorded || !step.NoPastUsage || !step.NoLearned || !known {
 		t.Fatalf("the next term does not know it: %+v", memory)
 	}
 	memory.afterWholeTerm()
 	memory.ApplyTo(step, time.Unix(0, 0))
-	if _, known := step.poison.cause(message); step.Unrecorded || step.NoPastUsage || known {
+	if _, known := step.poison.cause(message); step.Unrecorded || step.NoPastUsage || step.NoLearned || known {
 		t.Errorf("after a whole term it holds on: %+v", memory)
 	}
 }

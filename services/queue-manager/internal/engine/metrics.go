@@ -139,7 +139,7 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	for _, result := range []string{"begun", "over", "failed"} {
 		m.terms.WithLabelValues(result)
 	}
-	for _, what := range []string{"workload", "node", "quota", "submission", "message", "record", "configuration", "past usage", "mark", "outbox"} {
+	for _, what := range []string{"workload", "node", "quota", "submission", "message", "record", "configuration", "past usage", "learned", "mark", "outbox"} {
 		m.notStorable.WithLabelValues(what)
 	}
 	return m

@@ -80,6 +80,10 @@ func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 		l.Metrics.notStorable.WithLabelValues("past usage").Inc()
 		l.Logger.Error("cannot store the past usage of queues; fair sharing forgets it with the next leader", zap.Error(failed.cause))
 	}
+	if found.NoLearned {
+		l.Metrics.notStorable.WithLabelValues("learned").Inc()
+		l.Logger.Error("cannot store what was learned of the cost of evictions; the next leader begins without it", zap.Error(failed.cause))
+	}
 	for _, r := range found.Rejected {
 		l.reject(ctx, r)
 	}

@@ -21,7 +21,8 @@ type Diagnosis struct {
 	// carry what cannot be stored. None of them may be taken in again.
 	Rejected, Dropped []Refused
 	// Unrecorded: decisions cannot be recorded. NoPastUsage: past usage cannot be stored.
-	Unrecorded, NoPastUsage bool
+	// NoLearned: what was learned cannot be stored.
+	Unrecorded, NoPastUsage, NoLearned bool
 }
 
 // Refused is a message with the reason.
@@ -32,7 +33,7 @@ type Refused struct {
 
 // Empty reports whether nothing is to blame.
 func (d Diagnosis) Empty() bool {
-	return len(d.Quarantined) == 0 && len(d.Rejected) == 0 && len(d.Dropped) == 0 && !d.Unrecorded && !d.NoPastUsage
+	return len(d.Quarantined) == 0 && len(d.Rejected) == 0 && len(d.Dropped) == 0 && !d.Unrecorded && !d.NoPastUsage && !d.NoLearned
 }
 
 // Others returns the messages of a batch that are to come again.
@@ -121,6 +122,9 @@ func (e *examination) blame(r store.Refusal) {
 		return
 	case r.Part == store.PartPastUsage:
 		e.found.NoPastUsage = true
+		return
+	case r.Part == store.PartLearned:
+		e.found.NoLearned = true
 		return
 	case r.Workload == "":
 		e.add(e.quarantineNode(r))

@@ -196,7 +196,11 @@ func (s *standby) warm(ctx context.Context, epoch int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.state.Follow(state.Delta{Version: s.state.Version(), LastOrder: last, PastUsage: past})
+	learned, err := s.Store.Learned(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.state.Follow(state.Delta{Version: s.state.Version(), LastOrder: last, PastUsage: past, Learned: learned})
 	s.state.Lead(epoch, s.Bus.MaxEvent())
 	return true, nil
 }

@@ -37,6 +37,9 @@ type Step struct {
 	Unrecorded bool
 	// NoPastUsage: the past usage of queues is not stored, because that cannot be stored.
 	NoPastUsage bool
+	// NoLearned: what was learned of the cost of evictions is not stored, because that cannot
+	// be stored.
+	NoLearned bool
 	// DeadLetter gives a message up and keeps it with the reason.
 	DeadLetter func(ctx context.Context, d bus.Delivery, reason string)
 	// Publish publishes an event beside the outbox, of what changes nothing in the ledger.
@@ -74,6 +77,9 @@ func (s *Step) Apply(ctx context.Context, batch []bus.Delivery, decide bool, now
 	changes := s.State.Flush()
 	if s.NoPastUsage {
 		changes.PastUsage = nil
+	}
+	if s.NoLearned {
+		changes.Learned = nil
 	}
 	record := s.record(changes, now)
 	if changes.Empty() && record.Inputs == nil && len(settle) == 0 {

@@ -11,7 +11,7 @@ import (
 
 // snapshotOf is the live state as it is played.
 func snapshotOf(now time.Time, s store.LiveState) estimate.Snapshot {
-	from := estimate.Snapshot{Now: now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage}
+	from := estimate.Snapshot{Now: now, Queues: s.Queues, Policy: s.Policy, PastUsage: s.PastUsage, Learned: s.Learned}
 	for _, n := range s.Nodes {
 		if n.Present {
 			from.Nodes = append(from.Nodes, n.Node)

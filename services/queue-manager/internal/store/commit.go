@@ -46,6 +46,7 @@ func (s *Store) Prepare(changes state.Changes, record Record) (Transaction, erro
 	} else {
 		queueVersion(batch, changes)
 		queuePastUsage(batch, changes.PastUsage)
+		queueLearned(batch, changes.Learned)
 		queueNodes(batch, changes.Nodes)
 		shapes = s.queueWorkloads(batch, changes)
 		queueDropped(batch, changes.Nodes)

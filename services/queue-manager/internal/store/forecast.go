@@ -37,6 +37,9 @@ func (s *Store) LiveState(ctx context.Context, perQueue, most int) (live LiveSta
 		if live.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
 			return err
 		}
+		if live.Learned, err = loadLearned(ctx, tx); err != nil {
+			return err
+		}
 		part := max(1, min(perQueue, most/max(1, len(live.Queues))))
 		rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE phase <> 'queued'
 			UNION ALL SELECT w.id FROM queues q, LATERAL (SELECT id FROM workloads

@@ -80,6 +80,7 @@ func changingColumns(rows []row) []column {
 		timeColumn("evict_at", rows, func(r row) time.Time { return r.EvictAt }),
 		columnOf("queue", "text", rows, func(r row) string { return r.Queue }), // of one that waits
 		columnOf("priority", "int", rows, func(r row) int32 { return r.Priority }),
+		jsonColumn("saved", rows, func(r row) (*workload.Saved, bool) { return r.Saved(), r.Saved() != nil }),
 		jsonColumn("hold", rows, func(r row) (*workload.Hold, bool) { return r.Hold, r.Hold != nil }),
 		jsonColumn("provisioning", rows, func(r row) (*workload.Provisioning, bool) { return r.Provisioning, r.Provisioning != nil }),
 		jsonColumn("flavors", rows, func(r row) ([]workload.PodSetFlavors, bool) { return r.Flavors, r.Flavors != nil }),

@@ -106,6 +106,9 @@ func loadRest(ctx context.Context, tx pgx.Tx, order string) (stored state.Stored
 	if stored.PastUsage, err = loadPastUsage(ctx, tx); err != nil {
 		return stored, 0, err
 	}
+	if stored.Learned, err = loadLearned(ctx, tx); err != nil {
+		return stored, 0, err
+	}
 	err = tx.QueryRow(ctx, order+`, (SELECT max(version) FROM commits), (SELECT epoch FROM commits ORDER BY version DESC LIMIT 1),
 		(SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'workloads'::regclass)`).
 		Scan(&stored.LastOrder, &stored.Version, &committed, &stored.Expected)

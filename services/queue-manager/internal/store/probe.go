@@ -25,6 +25,7 @@ const (
 	PartRecord    Part = "the record of the decision"
 	PartCommit    Part = "the note of what a commit touches"
 	PartPastUsage Part = "the past usage of a queue"
+	PartLearned   Part = "what was learned of the cost of evictions"
 	PartNode      Part = "a node"
 	PartRelease   Part = "giving back of places"
 	PartEnd       Part = "the end of a workload"
@@ -40,8 +41,8 @@ const (
 // Refusal is something of a commit that the database does not store.
 type Refusal struct {
 	Part
-	// Workload, or node, that it is about; neither for PartRecord and PartPastUsage. A node
-	// is to blame for PartPlaces when nobody gets a place there.
+	// Workload, or node, that it is about; neither for PartRecord, PartPastUsage and PartLearned. A
+	// node is to blame for PartPlaces when nobody gets a place there.
 	Workload workload.ID
 	Node     admission.NodeKey
 	// Scope of quota in which nobody can use anything; of PartCharges.
@@ -115,7 +116,7 @@ func (p *probe) try(ctx context.Context, c state.Changes, record Record) error {
 		}
 	}
 	for _, part := range []func(context.Context, state.Changes) error{
-		p.commit, p.pastUsage, p.nodes, p.released, p.ended, p.added, p.places, p.asked, p.heard, p.dropped, p.history, p.messages,
+		p.commit, p.pastUsage, p.learned, p.nodes, p.released, p.ended, p.added, p.places, p.asked, p.heard, p.dropped, p.history, p.messages,
 	} {
 		if err := part(ctx, c); err != nil || len(p.refused) > 0 {
 			return err

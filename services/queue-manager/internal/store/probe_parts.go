@@ -34,6 +34,10 @@ func (p *probe) pastUsage(ctx context.Context, c state.Changes) error {
 	return probePart(ctx, p, PartPastUsage, c.PastUsage, queuePastUsage, func(quota.PastUsage) Refusal { return Refusal{} })
 }
 
+func (p *probe) learned(ctx context.Context, c state.Changes) error {
+	return probePart(ctx, p, PartLearned, c.Learned, queueLearned, func(admission.Learned) Refusal { return Refusal{} })
+}
+
 func (p *probe) nodes(ctx context.Context, c state.Changes) error {
 	return probePart(ctx, p, PartNode, c.Nodes, queueNodes, ofNode)
 }

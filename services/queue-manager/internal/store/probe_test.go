@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -47,6 +48,7 @@ func life(t *testing.T, l ledger) (changes state.Changes, bad, good workload.ID)
 	changes.Asked = []state.Asked{{Workload: changes.Added[0].ID}}
 	changes.HeardAgain = []state.HeardAgain{{Workload: event.WorkloadID("test", "moves"), At: time.Now()}}
 	changes.PastUsage = []quota.PastUsage{{Queue: "default", History: quota.History{At: time.Now().UTC(), Used: map[resource.Name]float64{"cpu": 1}}}}
+	changes.Learned = []admission.Learned{{LearnedKey: admission.LearnedKey{Queue: "default", Kind: "RayCluster", Size: 1}, Starts: admission.Mean{Count: 1, Mean: time.Second}}}
 	changes.Freed, changes.Replaced = []workload.ID{ended.ID}, move.Replaced
 	changes.Updated = append(move.Updated, ended)
 	changes.Nodes = []state.NodeRow{{
@@ -90,6 +92,7 @@ func TestWhatCannotBeStoredIsFound(t *testing.T) {
 		"node":         {"nodes", "INSERT OR UPDATE", "NEW.name = 'o'", "23502", store.PartNode, ""},
 		"past usage":   {"past_usage", "INSERT", "NEW.queue = 'default'", "XX000", store.PartPastUsage, ""},
 		"record":       {"decisions_rest", "INSERT", "NEW.number = 7", "42804", store.PartRecord, ""},
+		"learned":      {"learned", "INSERT", "NEW.queue = 'default'", "XX000", store.PartLearned, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

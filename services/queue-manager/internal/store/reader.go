@@ -17,7 +17,7 @@ import (
 const recordColumns = `w.submission, w.id, w.queue, w.namespace, w.kind, w.name, w.priority, w.digest, w.shape,
 	w.phase, w.attempt, coalesce(w.cluster, ''), w.holding, w.cancel_requested, w.reason,
 	w.submitted_at, w.admitted_at, w.dispatched_at, w.running_at, w.finished_at,
-	w.life, w.requeues, w.not_before, w.evict_at, w.heard_again, w.flavors, w.provisioning, w.hold, w.asked, w.submitter`
+	w.life, w.requeues, w.not_before, w.evict_at, w.heard_again, w.flavors, w.provisioning, w.hold, w.asked, w.saved, w.submitter`
 
 // reader turns rows into workloads, of which there may be a million. What many rows
 // share is read once and then shared: pod sets, reasons, and the texts that repeat.
@@ -35,7 +35,7 @@ type line struct {
 	order                                                                              int64
 	id, shape                                                                          pgtype.UUID
 	queue, namespace, kind, name, digest, phase, cluster, submitter                    raw
-	reason, life, flavors, provisioning, hold, asked                                   raw // nil for NULL
+	reason, life, flavors, provisioning, hold, asked, saved                            raw // nil for NULL
 	priority                                                                           int32
 	attempt                                                                            int
 	requeues                                                                           uint16
@@ -59,7 +59,7 @@ func newReader() *reader {
 		&l.order, &l.id, &l.queue, &l.namespace, &l.kind, &l.name, &l.priority, &l.digest, &l.shape,
 		&l.phase, &l.attempt, &l.cluster, &l.holding, &l.cancelRequested, &l.reason,
 		&l.submitted, &l.admitted, &l.dispatched, &l.running, &l.finished,
-		&l.life, &l.requeues, &l.notBefore, &l.evictAt, &l.heardAgain, &l.flavors, &l.provisioning, &l.hold, &l.asked, &l.submitter,
+		&l.life, &l.requeues, &l.notBefore, &l.evictAt, &l.heardAgain, &l.flavors, &l.provisioning, &l.hold, &l.asked, &l.saved, &l.submitter,
 	}
 	return r
 }
@@ -105,6 +105,13 @@ func (r *reader) read(rows pgx.Rows) (w state.StoredWorkload, err error) {
 		if err := json.Unmarshal(l.asked, &w.Asked); err != nil {
 			return w, fmt.Errorf("read requests %s of workload %s: %w", l.asked, w.ID, err)
 		}
+	}
+	if l.saved != nil {
+		saved := &workload.Saved{}
+		if err := json.Unmarshal(l.saved, saved); err != nil {
+			return w, fmt.Errorf("read checkpoints %s of workload %s: %w", l.saved, w.ID, err)
+		}
+		w.SetSaved(saved)
 	}
 	if string(l.life) != "{}" {
 		if err := json.Unmarshal(l.life, &w.Life); err != nil {

@@ -162,6 +162,7 @@ func queueSettings(batch *pgx.Batch, queues []state.Queue, policy quota.Config, 
 	queueBounds(batch, tree.Bounds())
 	queueMovedCharges(batch, tree)
 	queueForgottenUsage(batch, tree)
+	queueForgottenLearned(batch, tree)
 	batch.Queue(`DELETE FROM quota_usage WHERE bound = 0 AND used = 0`)
 }
 

@@ -289,6 +289,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	record.Requeues, record.NotBefore = 2, time.UnixMicro(1_700_000_000_000_001).UTC()
 	record.EvictAt = record.NotBefore.Add(time.Second)
 	heard := record.NotBefore.Add(time.Minute)
+	record.SetSaved(&workload.Saved{Attempt: 1, At: time.Unix(1_700_000_100, 0).UTC(), Count: 3, Longest: workload.Duration(time.Minute)})
 	l.commit(t, state.Changes{Updated: []workload.Record{*record}, HeardAgain: []state.HeardAgain{{Workload: record.ID, At: heard}}})
 	stored, err := l.Load(t.Context())
 	if err != nil {
@@ -300,6 +301,9 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	got := stored.Workloads[0].Record
 	if got.Life != record.Life || got.Requeues != 2 || !got.NotBefore.Equal(record.NotBefore) || !got.EvictAt.Equal(record.EvictAt) {
 		t.Errorf("read %+v, %d, %s, %s; written %+v", got.Life, got.Requeues, got.NotBefore, got.EvictAt, record)
+	}
+	if diff := cmp.Diff(record.Saved(), got.Saved()); diff != "" {
+		t.Errorf("checkpoints (-written +read):\n%s", diff)
 	}
 	if diff := cmp.Diff(rules, stored.Queues[0].Rules); diff != "" {
 		t.Errorf("rules (-written +read):\n%s", diff)

@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+)
+
+// TestLearnedIsKept: with the commit that it comes with, the last of each key, until its queue
+// is configured no more.
+func TestLearnedIsKept(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	of := func(queue string, size int, starts, returns time.Duration) admission.Learned {
+		return admission.Learned{
+			LearnedKey: admission.LearnedKey{Queue: queue, Kind: workload.KindRayJob, Size: size},
+			Starts:     admission.Mean{Count: 9, Mean: starts}, Returns: admission.Mean{Count: 8, Mean: returns},
+		}
+	}
+	queues := []state.Queue{{Name: "a", Namespaces: []string{"a"}, Strategy: quota.BestEffortFIFO}, {Name: "b", Namespaces: []string{"b"}, Strategy: quota.BestEffortFIFO}}
+	if err := l.SetQueues(t.Context(), l.term.Epoch, queues, quota.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := admitted(1, "first", 1, 1, 100), admitted(2, "second", 1, 1, 100)
+	first.Learned = []admission.Learned{of("a", 1, time.Minute, time.Hour), of("a", 4, time.Second+1, 0), of("b", 1, 2, 3)}
+	second.Learned = []admission.Learned{of("a", 1, time.Hour, time.Minute)}
+	l.commit(t, first)
+	l.commit(t, second)
+	want := []admission.Learned{second.Learned[0], first.Learned[1], first.Learned[2]}
+	compare := func(when string, want []admission.Learned) {
+		t.Helper()
+		stored, err := l.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		live, err := l.LiveState(t.Context(), 10, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := l.Learned(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for who, got := range map[string][]admission.Learned{"a leader": stored.Learned, "an estimate": live.Learned, "a standby": alone} {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s reads (-want +got):\n%s", when, who, diff)
+			}
+		}
+	}
+	compare("after two commits", want)
+	if err := l.SetQueues(t.Context(), l.term.Epoch, queues[:1], quota.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	compare("after the removal of a queue", want[:2])
+}
