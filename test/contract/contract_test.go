@@ -47,6 +47,7 @@ func messages() []message {
 		{&event.WorkloadMove{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "have a workload that waits wait in another queue"},
 		{&event.WorkloadHold{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "keep a workload that waits from admission, or resume it"},
 		{&event.WorkloadRequeue{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "take an admitted workload down and queue it again"},
+		{&event.WorkloadCheckpoint{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "note that a workload has saved its work"},
 		{&event.WorkloadPriority{}, event.WorkloadSubject(queue), "operator, intake", "queue-manager", "set the priority of a workload"},
 		{&event.WorkloadRejected{}, events, "intake, queue-manager", client, "a submission was refused for good, and why"},
 		{&event.WorkloadChanged{}, events, "queue-manager", client, "a workload entered a phase, or its reason changed"},

@@ -132,7 +132,8 @@ type GangStatus struct {
 	Objects []CreatedObject `json:"objects,omitempty"`
 	// LastUsed is the reported time of the last use of a RayCluster.
 	LastUsed time.Time `json:"lastUsed,omitzero"`
-	// LastCheckpoint is the reported time of the last checkpoint of its work.
+	// LastCheckpoint is the reported time of the last checkpoint of its work; of several
+	// objects with pods the earliest, and none unless all report.
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
 	// Refused: the object can never be created; Message says why.
 	Refused bool `json:"refused,omitempty"`

@@ -12,7 +12,7 @@ import (
 func prototypes() []Payload {
 	return []Payload{
 		&WorkloadSubmitted{}, &WorkloadRejected{}, &WorkloadChanged{}, &WorkloadCancel{}, &WorkloadRelease{}, &WorkloadMove{},
-		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{}, &RequestWaits{},
+		&WorkloadHold{}, &WorkloadRequeue{}, &WorkloadPriority{}, &WorkloadCheckpoint{}, &RequestWaits{},
 		&NodeObserved{}, &NodeRemoved{}, &NamespaceObserved{}, &CapacitySynced{}, &GangObserved{},
 		&GangCommand{}, &GangStatus{}, &PermissionAsked{}, &PermissionGranted{}, &ReportWanted{}, &CheckWanted{}, &CheckAnswer{}, &DemandChanged{}, &BudgetUsedUp{}, &ClusterChanged{},
 	}

@@ -32,6 +32,11 @@ func requestOperations() []Operation {
 			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
 		{
+			ID: "checkpoint", Method: http.MethodPut, Path: "/v1/workloads/{id}/checkpoint", Summary: "Report that a running workload has saved its work, so that its eviction loses less",
+			Parameters: []Parameter{{Name: "at", What: "When it did so, as RFC 3339; the present if it is missing."}},
+			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
+		},
+		{
 			ID: "setPriority", Method: http.MethodPut, Path: "/v1/workloads/{id}/priority", Summary: "Set the priority of a waiting or running workload", Operators: true,
 			Parameters: []Parameter{{Name: "value", What: "The priority; a higher number comes first.", Number: true}, {Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},

@@ -20,7 +20,7 @@ const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Prov
 const fields = "name, start, nodeGrace, podsGo, nodes, queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, " +
 	"admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing, pastUse, running, waiting, steps"
 
-const events = "say, submit, end, fail, cancel, gone, losePod, addNodes, removeNodes, cordon, uncordon, notReady, ready, pass, expect"
+const events = "say, submit, end, fail, cancel, checkpoint, gone, losePod, addNodes, removeNodes, cordon, uncordon, notReady, ready, pass, expect"
 
 // running is a file with a running gang of two pod sets; the case goes into line 5.
 func running(places string) string {

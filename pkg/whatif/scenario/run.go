@@ -129,6 +129,7 @@ func (p *play) step(path string, s *Step) error {
 		{"end", s.End, func(id workload.ID) ([]world.Step, error) { return p.End(id, event.OutcomeSucceeded) }},
 		{"fail", s.Fail, func(id workload.ID) ([]world.Step, error) { return p.End(id, event.OutcomeFailed) }},
 		{"cancel", s.Cancel, func(id workload.ID) ([]world.Step, error) { return p.Cancel(id, "") }},
+		{"checkpoint", s.Checkpoint, p.Checkpoint},
 		{"gone", s.Gone, p.Gone},
 		{"losePod", s.LosePod, p.LosePod},
 	} {

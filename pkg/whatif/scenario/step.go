@@ -15,6 +15,8 @@ type Step struct {
 	End    []string `json:"end,omitempty"`  // the jobs of these workloads succeed
 	Fail   []string `json:"fail,omitempty"` // the jobs of these workloads fail
 	Cancel []string `json:"cancel,omitempty"`
+	// Checkpoint says that these workloads have saved their work.
+	Checkpoint []string `json:"checkpoint,omitempty"`
 	// Gone says that the pods of these workloads are gone, with podsGo "when said".
 	Gone []string `json:"gone,omitempty"`
 	// LosePod takes a pod of each of these workloads away; nothing replaces it.
@@ -90,7 +92,7 @@ type happening struct {
 
 // ofWorkloads returns the events that name workloads, in the order of the fields.
 func (s *Step) ofWorkloads() []happening {
-	return []happening{{"end", s.End}, {"fail", s.Fail}, {"cancel", s.Cancel}, {"gone", s.Gone}, {"losePod", s.LosePod}}
+	return []happening{{"end", s.End}, {"fail", s.Fail}, {"cancel", s.Cancel}, {"checkpoint", s.Checkpoint}, {"gone", s.Gone}, {"losePod", s.LosePod}}
 }
 
 // events returns what happens in the step, in the order of the fields.

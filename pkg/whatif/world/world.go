@@ -180,6 +180,15 @@ func (r *World) Request(p event.Payload) []Step {
 	return r.settle()
 }
 
+// Checkpoint says that a started workload has saved its work.
+func (r *World) Checkpoint(id workload.ID) ([]Step, error) {
+	record, known := r.records[id]
+	if !known || !record.Holding || record.Phase.Final() {
+		return nil, fmt.Errorf("workload %s has not been started", id)
+	}
+	return r.Request(&event.WorkloadCheckpoint{Workload: id, At: r.now, By: "the played world"}), nil
+}
+
 // Configure gives queues and a policy, which are valid, in the place of the present ones.
 func (r *World) Configure(queues []state.Queue, policy quota.Config) []Step {
 	r.state.ApplyConfiguration(queues, policy, r.state.Version())

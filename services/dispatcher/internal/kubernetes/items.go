@@ -95,6 +95,7 @@ func (c *Client) wrappedOf(id bundle.Identity, u *unstructured.Unstructured) Obj
 		Kind:  id.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()), Attempt: attempt,
 		Workload: workload.ID(labels[kube.WorkloadLabel]), Deleting: u.GetDeletionTimestamp() != nil,
 		Stamped: attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "", Owned: len(u.GetOwnerReferences()) > 0, Resumed: isResumed(u),
+		LastCheckpoint: reportedTime(u, kube.LastCheckpointKey),
 	}
 	if labels[kube.ClusterLabel] != c.cluster {
 		o.Workload = "" // foreign, or of another Muster

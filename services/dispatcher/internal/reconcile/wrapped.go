@@ -93,6 +93,7 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 	}
 	seen := observation{standing: ours}
 	annotated, ending, done := w.anyAnnotated(), 0, []string{}
+	var saved []time.Time // when the objects with pods have saved their work; zero is the earliest
 	for _, one := range w.items {
 		if !one.item.MakesPods && len(one.item.Done) == 0 {
 			continue
@@ -111,6 +112,9 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 		if seen.message == "" {
 			seen.message = found.Message
 		}
+		if one.item.MakesPods {
+			saved = append(saved, found.LastCheckpoint)
+		}
 		if annotated && len(one.item.Done) == 0 {
 			continue // annotations name the objects that count
 		}
@@ -124,6 +128,9 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 	}
 	if ending > 0 && len(done) == ending {
 		return observation{standing: ended, outcome: event.OutcomeSucceeded, message: strings.Join(done, "; ")}, nil
+	}
+	if len(saved) > 0 {
+		seen.checkpoint = slices.MinFunc(saved, time.Time.Compare)
 	}
 	seen.sizes, seen.keeps = w.sizes(p)
 	seen.announced = w.announced(p)

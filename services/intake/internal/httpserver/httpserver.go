@@ -74,7 +74,7 @@ func New(o Options) http.Handler {
 	handlers := map[string]handler{
 		"submit": s.submit, "list": s.list, "describe": s.describe, "manifest": s.manifest, "explain": s.explain, "follow": s.follow, "cancel": s.cancel,
 		"caller": s.caller, "listDeadLetters": s.listDeadLetters, "followAll": s.followAll, "listQueues": s.listQueues, "describeQueue": s.describeQueue, "followQueue": s.followQueue, "move": s.move, "usage": s.usage, "activity": s.activity, "whatIf": s.whatIf, "listDecisions": s.listDecisions,
-		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "setPriority": s.setPriority,
+		"holdWorkload": s.holdWorkload, "resumeWorkload": s.resumeWorkload, "requeue": s.requeue, "checkpoint": s.checkpoint, "setPriority": s.setPriority,
 		"listNodes": s.listNodes, "demand": s.demand, "status": s.status, "listClusters": s.listClusters, "listApplied": s.listApplied, "release": s.release,
 		"holdQueue": s.changeQueueHold, "resumeQueue": s.changeQueueHold, "holdClusterQueue": s.changeClusterQueueHold, "resumeClusterQueue": s.changeClusterQueueHold,
 		"joinCluster": s.joinCluster, "leaveCluster": s.leaveCluster, "cordonCluster": s.changeCordon, "uncordonCluster": s.changeCordon,

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/httpapi"
@@ -78,6 +79,33 @@ func (s *Server) requeue(w http.ResponseWriter, r *http.Request, caller string) 
 			return &event.WorkloadRequeue{Workload: record.ID, Attempt: record.Attempt, By: by.by, Why: by.why, Submitter: by.submitter}, nil
 		}
 		return nil, fail(http.StatusConflict, "workload %s is %s: only one that was admitted can be requeued", record.ID, record.Phase)
+	})
+}
+
+// checkpoint takes in that a workload has saved its work.
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request, caller string) error {
+	at := time.Now().UTC()
+	if text := r.URL.Query().Get("at"); text != "" {
+		var err error
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			return fail(http.StatusBadRequest, "at %.80q: want a time such as 2026-01-02T15:04:05Z", text)
+		}
+	}
+	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
+		switch record.Phase {
+		case workload.Running, workload.Evicting, workload.Cancelling:
+		default:
+			return nil, fail(http.StatusConflict, "workload %s is %s: only one that runs has work to save", record.ID, record.Phase)
+		}
+		last := record.Saved().Last(record.Attempt)
+		switch {
+		case !last.IsZero() && at.Sub(last) < workload.SavedApart:
+			return nil, nil
+		case !at.After(record.Times.Admitted):
+			return nil, fail(http.StatusConflict, "workload %s was admitted at %s, and %s is not after that", record.ID,
+				record.Times.Admitted.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+		}
+		return &event.WorkloadCheckpoint{Workload: record.ID, Attempt: record.Attempt, At: at, By: by.by, Submitter: by.submitter}, nil
 	})
 }
 

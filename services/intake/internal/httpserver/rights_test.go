@@ -22,7 +22,7 @@ func TestAHiddenWorkloadIsAMissingOne(t *testing.T) {
 	w := newWorld(t, DefaultLimits())
 	for _, c := range []struct{ method, suffix string }{
 		{http.MethodGet, ""}, {http.MethodGet, "/explanation"}, {http.MethodGet, "/events"}, {http.MethodDelete, ""}, {http.MethodPost, "/move?queue=a"},
-		{http.MethodPut, "/hold"}, {http.MethodDelete, "/hold"}, {http.MethodPost, "/requeue"},
+		{http.MethodPut, "/hold"}, {http.MethodDelete, "/hold"}, {http.MethodPost, "/requeue"}, {http.MethodPut, "/checkpoint"},
 	} {
 		t.Run(c.method+c.suffix, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func TestARefusedRequestIsNoReasonToWait(t *testing.T) {
 		w.run(t, func() {
 			w.add("one", workload.Queued, &workload.Reason{Kind: workload.ReasonFit, Message: "2 lack"})
 			time.Sleep(2 * time.Second)
-			for _, refused := range []string{event.NotMoved, event.NotHeld, event.NotResumed, event.NotRequeued, event.NotRanked} {
+			for _, refused := range []string{event.NotMoved, event.NotHeld, event.NotResumed, event.NotRequeued, event.NotRanked, event.NotSaved} {
 				record := *w.records[w.controller.ID("one")]
 				record.Reason = &workload.Reason{Kind: workload.ReasonQueue, Message: refused + "it may not"}
 				w.controller.Changed(&event.WorkloadChanged{Record: record})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"muster.dev/muster/pkg/message/httpapi"
 	"muster.dev/muster/pkg/message/query"
@@ -41,6 +42,12 @@ func (c *Client) HoldWorkload(ctx context.Context, id workload.ID, resume bool, 
 // Requeue asks to take a workload down and queue it again.
 func (c *Client) Requeue(ctx context.Context, id workload.ID, why string) error {
 	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/requeue", parameters: reason(why)}, &httpapi.Changing{})
+}
+
+// Checkpoint reports that a workload has saved its work.
+func (c *Client) Checkpoint(ctx context.Context, id workload.ID, at time.Time) error {
+	parameters := url.Values{"at": {at.UTC().Format(time.RFC3339Nano)}}
+	return c.do(ctx, request{method: http.MethodPut, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/checkpoint", parameters: parameters}, &httpapi.Changing{})
 }
 
 // SetPriority asks for another priority of a workload.

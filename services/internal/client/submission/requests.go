@@ -50,6 +50,14 @@ func Requeue(ctx context.Context, b *bus.Bus, r workload.Record, by, why string,
 	return nil
 }
 
+// Checkpoint reports that a workload has saved its work.
+func Checkpoint(ctx context.Context, b *bus.Bus, r workload.Record, saved time.Time, by string, at time.Time) error {
+	if err := ask(ctx, b, r, &event.WorkloadCheckpoint{Workload: r.ID, Attempt: r.Attempt, At: saved.UTC(), By: by}, at); err != nil {
+		return fmt.Errorf("report a checkpoint of workload %s: %w", r.ID, err)
+	}
+	return nil
+}
+
 // SetPriority asks for another priority of a workload.
 func SetPriority(ctx context.Context, b *bus.Bus, r workload.Record, priority int32, by, why string, at time.Time) error {
 	if err := ask(ctx, b, r, &event.WorkloadPriority{Workload: r.ID, Priority: priority, By: by, Why: why}, at); err != nil {

@@ -25,6 +25,7 @@ type actor interface {
 	hold(ctx context.Context, r workload.Record, resume bool, by, why string) error
 	requeue(ctx context.Context, r workload.Record, by, why string) error
 	setPriority(ctx context.Context, r workload.Record, priority int32, by, why string) error
+	checkpoint(ctx context.Context, r workload.Record, at time.Time, by string) error
 }
 
 // connection reaches Muster over NATS or HTTP, whichever the flags and variables choose.
@@ -94,6 +95,10 @@ func (a busActor) setPriority(ctx context.Context, r workload.Record, priority i
 	return submission.SetPriority(ctx, a.bus, r, priority, by, why, time.Now())
 }
 
+func (a busActor) checkpoint(ctx context.Context, r workload.Record, at time.Time, by string) error {
+	return submission.Checkpoint(ctx, a.bus, r, at, by, time.Now())
+}
+
 // webActor asks over HTTP, where the caller is known.
 type webActor struct{ web *overhttp.Client }
 
@@ -119,4 +124,8 @@ func (a webActor) requeue(ctx context.Context, r workload.Record, _, why string)
 
 func (a webActor) setPriority(ctx context.Context, r workload.Record, priority int32, _, why string) error {
 	return a.web.SetPriority(ctx, r.ID, priority, why)
+}
+
+func (a webActor) checkpoint(ctx context.Context, r workload.Record, at time.Time, _ string) error {
+	return a.web.Checkpoint(ctx, r.ID, at)
 }

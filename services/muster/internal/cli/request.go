@@ -37,9 +37,14 @@ type change struct {
 
 // addFlags adds the flags to a command.
 func (o *requestOptions) addFlags(cmd *cobra.Command) {
+	o.addFlagsWithoutWhy(cmd)
+	cmd.Flags().StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
+}
+
+// addFlagsWithoutWhy adds the flags to a command that reports something.
+func (o *requestOptions) addFlagsWithoutWhy(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the workload, if its name is ambiguous")
-	flags.StringVar(&o.why, "why", "", "the `reason`, stored with the workload")
 	flags.StringVar(&o.by, "by", account(), "`who` asks, stored with the workload")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait for the answer")
 }

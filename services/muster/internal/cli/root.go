@@ -58,7 +58,7 @@ MUSTER_TOKEN or the client certificate identifies.
 	}{
 		{"workloads", "Workloads:", []*cobra.Command{
 			submitCommand(server), getCommand(server), describeCommand(server), explainCommand(server), etaCommand(server), eventsCommand(server),
-			cancelCommand(server), requeueCommand(server), priorityCommand(server), moveCommand(server), releaseCommand(server),
+			cancelCommand(server), requeueCommand(server), checkpointCommand(server), priorityCommand(server), moveCommand(server), releaseCommand(server),
 		}},
 		{"queues", "Queues and clusters:", []*cobra.Command{
 			applyCommand(server), deleteCommand(server), holdCommand(server), resumeCommand(server), clusterCommand(server),

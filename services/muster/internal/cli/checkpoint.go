@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/times"
+)
+
+func checkpointCommand(s *server) *cobra.Command {
+	o, at := &requestOptions{server: s}, ""
+	cmd := &cobra.Command{
+		Use:   "checkpoint NAME|ID",
+		Short: "Report that a running workload has saved its work",
+		Long: `Report that a running workload has saved its work. Its eviction then loses only what
+comes after that. Where its queue or its manifest declares a checkpoint interval, gangs
+that lose less are evicted first.
+
+Reports that are less than ten seconds apart count as one. A job that can annotate its
+object may set muster.dev/last-checkpoint instead.
+
+Over NATS this command is for operators. Over HTTP a submitter reports the checkpoints
+of its own workloads.`,
+		Example: "  muster checkpoint fine-tune\n  muster checkpoint fine-tune --at 2026-01-02T15:04:05Z",
+		Args:    program.Args(1, 1, "one name or id"),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			now := time.Now()
+			saved := now
+			if at != "" {
+				var err error
+				if saved, err = times.Parse(at, now); err != nil || saved.After(now) {
+					return exit.Usagef("--at %q: %s, not in the future", at, times.Want)
+				}
+			}
+			return o.run(cmd, names[0], o.checkpoint(saved))
+		},
+		ValidArgsFunction: completeWorkloads(s, true),
+	}
+	o.addFlagsWithoutWhy(cmd)
+	cmd.Flags().StringVar(&at, "at", "", "`when` it saved its work, if not now: a time, or how long ago")
+	return cmd
+}
+
+func (o *requestOptions) checkpoint(at time.Time) change {
+	return change{
+		verb: "report a checkpoint of", refused: event.NotSaved,
+		made: func(r *workload.Record) string {
+			last := r.Saved().Last(r.Attempt)
+			if last.IsZero() || at.Sub(last) >= workload.SavedApart {
+				return ""
+			}
+			return "has saved its work at " + last.UTC().Format(time.RFC3339)
+		},
+		ask: func(ctx context.Context, c *connection, r workload.Record) error {
+			return c.checkpoint(ctx, r, at, o.by)
+		},
+	}
+}
