@@ -541,6 +541,12 @@ CREATE TABLE public.leader (
     since timestamp with time zone NOT NULL,
     CONSTRAINT leader_only_row_check CHECK (only_row)
 );
+CREATE TABLE public.learned (
+    queue text NOT NULL,
+    kind text NOT NULL,
+    size integer NOT NULL,
+    durations jsonb NOT NULL
+);
 CREATE TABLE public.manifests (
     workload uuid NOT NULL,
     manifest json NOT NULL,
@@ -690,6 +696,7 @@ CREATE TABLE public.workloads (
     hold jsonb,
     asked jsonb,
     heard_again timestamp with time zone,
+    saved jsonb,
     CONSTRAINT live CHECK (((phase <> ALL (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) OR holding)),
     CONSTRAINT workloads_attempt_check CHECK ((attempt >= 1)),
     CONSTRAINT workloads_check CHECK (((phase = ANY (ARRAY['admitted'::text, 'dispatched'::text, 'running'::text, 'evicting'::text, 'cancelling'::text])) <= holding)),
@@ -721,6 +728,8 @@ ALTER TABLE ONLY public.estimates
     ADD CONSTRAINT estimates_workload_made_key UNIQUE (workload, made);
 ALTER TABLE ONLY public.leader
     ADD CONSTRAINT leader_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY public.learned
+    ADD CONSTRAINT learned_pkey PRIMARY KEY (queue, kind, size);
 ALTER TABLE ONLY public.manifests
     ADD CONSTRAINT manifests_pkey PRIMARY KEY (workload);
 ALTER TABLE ONLY public.node_resources
@@ -796,6 +805,7 @@ CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.decisions FOR 
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.estimate_scores FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.estimates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
+CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.learned FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.manifests FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.node_resources FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
 CREATE TRIGGER fenced BEFORE INSERT OR DELETE OR UPDATE ON public.nodes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_unfenced();
@@ -853,6 +863,8 @@ GRANT SELECT ON TABLE public.history TO muster_reader;
 GRANT SELECT ON TABLE public.history_rest TO muster_queue_manager;
 GRANT SELECT,UPDATE ON TABLE public.leader TO muster_queue_manager;
 GRANT SELECT ON TABLE public.leader TO muster_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.learned TO muster_queue_manager;
+GRANT SELECT ON TABLE public.learned TO muster_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.manifests TO muster_queue_manager;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.node_resources TO muster_queue_manager;
 GRANT SELECT ON TABLE public.node_resources TO muster_reader;
