@@ -74,7 +74,7 @@ func readings() map[string]reading {
 		"services/muster-dev/internal/demo":     ours(1, "the demo's own manifests"),
 		"services/internal/client/localaddress": ours(1, "a file of muster-dev, in the folder of the user"),
 		"services/internal/client/output":       ours(4, "the answer that it has just written as JSON"),
-		"services/queue-manager/internal/store": ours(15, "columns that it has written"),
+		"services/queue-manager/internal/store": ours(14, "columns that it has written"),
 		// Of recorded decisions; pkg/state/decisionlog reads the inputs.
 		"services/queue-manager/internal/decisions": ours(1, "outcomes that queue-manager has written"),
 		"services/queue-manager/replay":             ours(2, "outcomes that queue-manager has written"),
