@@ -10,7 +10,7 @@ import (
 // confined is an import that only some may reach.
 type confined struct {
 	what string
-	// match says which import paths it is.
+	// match reports whether an import path is one of it.
 	match func(string) bool
 	// allowed are the folders that may import it.
 	allowed []string
@@ -25,7 +25,14 @@ func talksToAPIServer(path string) bool {
 	return under(group)(path) && !under(group+"/util/jsonpath")(path) && !under(group+"/third_party/forked/golang/template")(path)
 }
 
+// confinements are all rules on imports that only some may reach.
 func confinements() []confined {
+	return slices.Concat(confinedClients(), confinedServers(), confinedPackages())
+}
+
+// confinedClients are the libraries through which a program reaches a database, an API
+// server, NATS or a collector of traces.
+func confinedClients() []confined {
 	return []confined{
 		{
 			what: "pgx", match: under("github.com/jackc/pgx"), linked: true,
@@ -43,6 +50,17 @@ func confinements() []confined {
 			why:     "streams, subjects and settlement are package bus's",
 		},
 		{
+			what: "OpenTelemetry", match: under("go.opentelemetry.io"),
+			allowed: []string{"pkg/service/tracing", "pkg/service", "test"},
+			why:     "how the life of a workload becomes a trace is package tracing's",
+		},
+	}
+}
+
+// confinedServers are what a service uses and does not run.
+func confinedServers() []confined {
+	return []confined{
+		{
 			what: "the NATS server", match: under("github.com/nats-io/nats-server"), linked: true,
 			allowed: []string{"pkg/local/natsserver", composer, ledgerBench, "test"},
 			why:     "a service uses NATS, it does not run one",
@@ -57,6 +75,12 @@ func confinements() []confined {
 			allowed: []string{"pkg/local/devcluster", "pkg/testkit/clustertest", composer, "deploy", "test"},
 			why:     "a service uses Kubernetes, it does not run one",
 		},
+	}
+}
+
+// confinedPackages are Muster's own packages, and the test support.
+func confinedPackages() []confined {
+	return []confined{
 		{
 			what: "what runs a service", match: runsService, linked: true,
 			allowed: []string{"services/intake", "services/capacity-watcher", "services/queue-manager", "services/dispatcher", console, composer, "test"},
@@ -71,11 +95,6 @@ func confinements() []confined {
 			what: "package pgtest", match: under(prefix + "pkg/testkit/pgtest"), linked: true,
 			allowed: []string{"pkg/testkit/pgtest", "test"},
 			why:     "test databases are for tests",
-		},
-		{
-			what: "OpenTelemetry", match: under("go.opentelemetry.io"),
-			allowed: []string{"pkg/service/tracing", "pkg/service", "test"},
-			why:     "how the life of a workload becomes a trace is package tracing's",
 		},
 		{
 			what: "package testing", match: under("testing"),

@@ -31,6 +31,11 @@ type retired struct {
 // Words with one meaning left stay: give up (the workers that a RayCluster gives up), take
 // (a term, an epoch, a snapshot), kept (frozen), move (a workload, to another queue).
 func retiredWords() []retired {
+	return slices.Concat(retiredEverywhere(), retiredInState(), retiredInDecisions(), retiredInServices())
+}
+
+// retiredEverywhere are words that have gone from the whole tree.
+func retiredEverywhere() []retired {
 	return []retired{
 		{word: "anew", now: "again, or what is done"},
 		{word: "aside", now: "quarantined, undelivered", names: true},
@@ -70,7 +75,12 @@ func retiredWords() []retired {
 		{word: "unpark", now: "clear the unschedulable set"},
 		{word: "variant", now: "flavored signature", names: true},
 		{word: "volley", now: "pipelined publish"},
+	}
+}
 
+// retiredInState are words that have gone from the state machine.
+func retiredInState() []retired {
+	return []retired{
 		{word: "age", now: "check deadlines", under: "pkg/state", names: true},
 		{word: "away", now: "release the lost places", under: "pkg/state", names: true},
 		{word: "excuse", now: "discount", under: "pkg/state", names: true},
@@ -79,7 +89,12 @@ func retiredWords() []retired {
 		{word: "moved", now: "replaced places, lost places", under: "pkg/state", names: true},
 		{word: "yield", now: "scale-down", under: "pkg/state", names: true},
 		{word: "ledger", now: "replica", under: "pkg/state/decisionlog", names: true},
+	}
+}
 
+// retiredInDecisions are words that have gone from admission, placement and quota.
+func retiredInDecisions() []retired {
+	return []retired{
 		{word: "park", now: "add to the unschedulable set", under: "pkg/decide/placement"},
 		{word: "sight", now: "requeue hint", under: "pkg/decide/placement"},
 		{word: "give", now: "release", under: "pkg/decide/placement", names: true},
@@ -104,7 +119,13 @@ func retiredWords() []retired {
 		{word: "turn", now: "next class", under: "pkg/decide", names: true},
 		{word: "unhold", now: "end a head reservation", under: "pkg/decide"},
 		{word: "wake", now: "requeue", under: "pkg/decide", names: true},
+	}
+}
 
+// retiredInServices are words that have gone from the services and from the bus that they
+// share.
+func retiredInServices() []retired {
+	return []retired{
 		{word: "take", now: "acquire, apply, handle", under: "services/intake", names: true},
 		{word: "take", now: "acquire, apply, handle", under: "services/muster", names: true},
 		{word: "take", now: "reserve, read", under: "services/internal", names: true},

@@ -157,25 +157,7 @@ func (t *term) begin(s *state.State) bool {
 	if !ok {
 		return false
 	}
-	t.relay = queuemanager.NewRelay(queuemanager.RelayOptions{
-		Epoch: t.epoch, Store: relayLedger{w.disk}, Bus: c, Logger: zap.NewNop(), CheckEvery: checkEvery, Compared: compared,
-		CommandsFound: func(_ context.Context, found queuemanager.CommandsFound) {
-			t.commandsFound = append(t.commandsFound, found)
-			t.decider.wake()
-		},
-		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {
-			t.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
-		},
-		Pause: func(_ context.Context, d time.Duration) error { w.cur.sleep(d); return nil },
-		Later: func(d time.Duration, do func()) {
-			w.after(d, func() {
-				if !t.over {
-					do()
-					t.wakePublishers()
-				}
-			})
-		},
-	})
+	t.relay = t.newRelay(c, compared)
 	steps, err := t.relay.Steps(context.Background())
 	if err != nil {
 		return false
@@ -195,4 +177,28 @@ func (t *term) begin(s *state.State) bool {
 		}
 	})
 	return true
+}
+
+// newRelay makes the relay of a term, which runs in the world's time.
+func (t *term) newRelay(c *connection, compared map[string]queuemanager.Watermark) *queuemanager.Relay {
+	w := t.w
+	return queuemanager.NewRelay(queuemanager.RelayOptions{
+		Epoch: t.epoch, Store: relayLedger{w.disk}, Bus: c, Logger: zap.NewNop(), CheckEvery: checkEvery, Compared: compared,
+		CommandsFound: func(_ context.Context, found queuemanager.CommandsFound) {
+			t.commandsFound = append(t.commandsFound, found)
+			t.decider.wake()
+		},
+		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {
+			t.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
+		},
+		Pause: func(_ context.Context, d time.Duration) error { w.cur.sleep(d); return nil },
+		Later: func(d time.Duration, do func()) {
+			w.after(d, func() {
+				if !t.over {
+					do()
+					t.wakePublishers()
+				}
+			})
+		},
+	})
 }

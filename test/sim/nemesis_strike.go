@@ -7,70 +7,85 @@ import (
 	"muster.dev/muster/pkg/bus"
 )
 
+// strike brings a fault about and notes it, if it has struck anything.
 func (n *nemesis) strike(f TimedFault) {
+	what := n.strikeAt(f)
+	if what == "" {
+		return
+	}
+	if f.For >= longAway {
+		n.w.check.made[madeAway]++
+	}
+	n.note(f.Fault, what)
+	n.last = later(n.last, n.w.now.Add(f.For)) // when it is over
+	n.happened.Timed = append(n.happened.Timed, f)
+}
+
+// strikeAt brings a fault about and returns what it has struck, or "".
+func (n *nemesis) strikeAt(f TimedFault) string {
 	w := n.w
-	what := ""
 	switch f.Fault {
 	case Crash, Pause, CutFrom, ClockJump, PauseLeader, LateLeader:
-		what = n.strikeMachine(f)
-	case NATSAway, NATSWiped, NATSTail:
-		w.net.away(natsServer, f.For)
-		if f.Fault == NATSWiped {
-			w.net.wipe()
-		} else if f.Fault == NATSTail {
-			w.net.loseTail(1 + int(f.Pick%40))
-		}
-		what = f.For.String()
+		return n.strikeMachine(f)
+	case NATSAway, NATSWiped, NATSTail, PostgresAway, APIAway:
+		return n.strikeServer(f)
 	case Purged:
-		what = n.purge(f)
+		return n.purge(f)
+	case ServiceAway:
+		return n.strikeService(f)
+	case LinkCut:
+		return n.cutLink(f)
+	case Refusal:
+		return w.disk.refuse(f)
+	case Absurd:
+		return w.submits.absurd(f)
+	case Lie:
+		return w.submits.lie(f)
+	case Older:
+		return n.backInTime(f)
+	case Reruled:
+		return w.operator.strike(f)
+	case QueueHeld:
+		return w.operator.holdQueue(f)
+	case CancelEarly:
+		return w.submits.cancelEarly(f)
+	case Bare:
+		return w.net.lay(f.Pick)
+	case Full:
+		return w.net.fill(f)
+	case Repeated:
+		return w.submits.repeat(f)
+	case Held, Requeued, Ranked, MovedOver:
+		return w.submits.operate(f)
+	case Resized:
+		return w.cluster.resize(f)
+	case Cancel:
+		return w.submits.cancelAny(f.Pick)
+	default:
+		return w.cluster.strike(f)
+	}
+}
+
+// strikeServer makes NATS, Postgres or the API server unreachable for a time. NATS may lose
+// messages by it, and Postgres ends the leader's session.
+func (n *nemesis) strikeServer(f TimedFault) string {
+	w := n.w
+	switch f.Fault {
 	case PostgresAway:
 		w.net.away(postgresServer, f.For)
 		w.disk.dropSession()
-		what = f.For.String()
 	case APIAway:
 		w.net.away(apiServer, f.For)
-		what = f.For.String()
-	case ServiceAway:
-		what = n.strikeService(f)
-	case LinkCut:
-		what = n.cutLink(f)
-	case Refusal:
-		what = w.disk.refuse(f)
-	case Absurd:
-		what = w.submits.absurd(f)
-	case Lie:
-		what = w.submits.lie(f)
-	case Older:
-		what = n.backInTime(f)
-	case Reruled:
-		what = w.operator.strike(f)
-	case QueueHeld:
-		what = w.operator.holdQueue(f)
-	case CancelEarly:
-		what = w.submits.cancelEarly(f)
-	case Bare:
-		what = w.net.lay(f.Pick)
-	case Full:
-		what = w.net.fill(f)
-	case Repeated:
-		what = w.submits.repeat(f)
-	case Held, Requeued, Ranked, MovedOver:
-		what = w.submits.operate(f)
-	case Resized:
-		what = w.cluster.resize(f)
-	case Cancel:
-		what = w.submits.cancelAny(f.Pick)
 	default:
-		what = w.cluster.strike(f)
-	}
-	if what != "" {
-		if f.For >= longAway {
-			w.check.made[madeAway]++
+		w.net.away(natsServer, f.For)
+		switch f.Fault {
+		case NATSWiped:
+			w.net.wipe()
+		case NATSTail:
+			w.net.loseTail(1 + int(f.Pick%40))
 		}
-		n.note(f.Fault, what)
-		n.last = later(n.last, w.now.Add(f.For)) // when it is over
-		n.happened.Timed = append(n.happened.Timed, f)
 	}
+	return f.For.String()
 }
 
 func (n *nemesis) strikeMachine(f TimedFault) string {

@@ -84,44 +84,12 @@ func (p policy) queue(name string) *share {
 
 // config is the policy as queue-manager reads it.
 func (p policy) config() (c quota.Config) {
-	quotas := func(nominal int64, limits map[string]any) []any {
-		amounts := map[string]any{"name": ruledResource, "nominalQuota": fmt.Sprint(nominal)}
-		maps.Copy(amounts, limits)
-		return []any{map[string]any{"coveredResources": []any{ruledResource}, "flavors": []any{
-			map[string]any{"name": ruledFlavor, "resources": []any{amounts}},
-		}}}
-	}
 	var cohorts, queues []any
 	for _, name := range sortedKeys(p.own) {
-		cohorts = append(cohorts, map[string]any{"name": name, "parentName": p.above[name], "resourceGroups": quotas(p.own[name], nil)})
+		cohorts = append(cohorts, map[string]any{"name": name, "parentName": p.above[name], "resourceGroups": quotasOf(p.own[name], nil)})
 	}
 	for _, s := range p.queues {
-		limits := map[string]any{}
-		if s.cohort != "" && s.borrow != noLimit {
-			limits["borrowingLimit"] = fmt.Sprint(s.borrow)
-		}
-		if s.cohort != "" && s.lend != noLimit {
-			limits["lendingLimit"] = fmt.Sprint(min(s.lend, s.nominal))
-		}
-		if p.generous {
-			s.takes = quota.Never
-		}
-		preemption := map[string]any{"withinClusterQueue": s.within, "reclaimWithinCohort": s.takes}
-		if s.lower && !p.generous {
-			preemption["borrowWithinCohort"] = map[string]any{"policy": quota.LowerPriority}
-		}
-		strategy := quota.BestEffortFIFO
-		if s.name == "strict" {
-			strategy = quota.StrictFIFO
-		}
-		scope := quota.UsageBasedAdmissionFairSharing
-		if s.name == "strict" {
-			scope = quota.NoAdmissionFairSharing
-		}
-		queues = append(queues, map[string]any{
-			"name": s.name, "cohortName": s.cohort, "admissionScope": map[string]any{"admissionMode": scope}, "queueingStrategy": strategy, "quotaCheckStrategy": quota.IgnoreUndeclared,
-			"resourceGroups": quotas(s.nominal, limits), "preemption": preemption, "stopPolicy": s.stop,
-		})
+		queues = append(queues, s.config(p.generous))
 	}
 	all := map[string]any{"resourceFlavors": []any{map[string]any{"name": ruledFlavor}}, "cohorts": cohorts, "clusterQueues": queues}
 	for _, s := range p.queues {
@@ -146,6 +114,42 @@ func (p policy) config() (c quota.Config) {
 		panic(fmt.Sprintf("the drawn policy is not valid: %v", err))
 	}
 	return c
+}
+
+// config is the ClusterQueue of a share. Where the policy is generous it reclaims nothing.
+func (s share) config(generous bool) map[string]any {
+	limits := map[string]any{}
+	if s.cohort != "" && s.borrow != noLimit {
+		limits["borrowingLimit"] = fmt.Sprint(s.borrow)
+	}
+	if s.cohort != "" && s.lend != noLimit {
+		limits["lendingLimit"] = fmt.Sprint(min(s.lend, s.nominal))
+	}
+	if generous {
+		s.takes = quota.Never
+	}
+	preemption := map[string]any{"withinClusterQueue": s.within, "reclaimWithinCohort": s.takes}
+	if s.lower && !generous {
+		preemption["borrowWithinCohort"] = map[string]any{"policy": quota.LowerPriority}
+	}
+	strategy, scope := quota.BestEffortFIFO, quota.UsageBasedAdmissionFairSharing
+	if s.name == "strict" {
+		strategy, scope = quota.StrictFIFO, quota.NoAdmissionFairSharing
+	}
+	return map[string]any{
+		"name": s.name, "cohortName": s.cohort, "admissionScope": map[string]any{"admissionMode": scope}, "queueingStrategy": strategy, "quotaCheckStrategy": quota.IgnoreUndeclared,
+		"resourceGroups": quotasOf(s.nominal, limits), "preemption": preemption, "stopPolicy": s.stop,
+	}
+}
+
+// quotasOf are the resource groups of a cohort or queue: a nominal quota of the one resource
+// in the one flavor, with limits.
+func quotasOf(nominal int64, limits map[string]any) []any {
+	amounts := map[string]any{"name": ruledResource, "nominalQuota": fmt.Sprint(nominal)}
+	maps.Copy(amounts, limits)
+	return []any{map[string]any{"coveredResources": []any{ruledResource}, "flavors": []any{
+		map[string]any{"name": ruledFlavor, "resources": []any{amounts}},
+	}}}
 }
 
 func listOf(list any) []any {

@@ -44,9 +44,14 @@ func requestOperations() []Operation {
 	}
 }
 
-// operatorOperations are for operators alone: they tell of all queues, or change what others
+// operatorOperations are for operators alone: they show all queues, or change what others
 // wait for.
 func operatorOperations() []Operation {
+	return slices.Concat(stopOperations(), clusterOperations(), reservationOperations(), overviewOperations())
+}
+
+// stopOperations free the places of a workload, and hold and resume queues.
+func stopOperations() []Operation {
 	return []Operation{
 		{
 			ID: "release", Method: http.MethodPost, Path: "/v1/workloads/{id}/release", Summary: "Free the places of a workload although its objects may still exist", Operators: true,
@@ -78,6 +83,12 @@ func operatorOperations() []Operation {
 			ID: "resumeClusterQueue", Method: http.MethodDelete, Path: "/v1/clusterqueues/{clusterQueue}/hold", Summary: "Admit workloads of a held ClusterQueue again", Operators: true,
 			Status: http.StatusOK, Answer: &query.ClusterQueue{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound},
 		},
+	}
+}
+
+// clusterOperations let clusters join and leave, and stop admission there.
+func clusterOperations() []Operation {
+	return []Operation{
 		{
 			ID: "joinCluster", Method: http.MethodPut, Path: "/v1/clusters/{cluster}", Summary: "Describe a cluster that joins, or describe it in another way", Operators: true,
 			Parameters: []Parameter{
@@ -107,6 +118,12 @@ func operatorOperations() []Operation {
 			ID: "uncordonCluster", Method: http.MethodDelete, Path: "/v1/clusters/{cluster}/cordon", Summary: "Admit workloads in a cordoned or drained cluster again", Operators: true,
 			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 		},
+	}
+}
+
+// reservationOperations reserve nodes for a time.
+func reservationOperations() []Operation {
+	return []Operation{
 		{
 			ID: "reserve", Method: http.MethodPut, Path: "/v1/reservations/{reservation}", Summary: "Reserve nodes for a time, or replace the reservation of that name", Operators: true,
 			Parameters: []Parameter{
@@ -126,6 +143,13 @@ func operatorOperations() []Operation {
 			ID: "listReservations", Method: http.MethodGet, Path: "/v1/reservations", Summary: "List reservations of nodes", Operators: true,
 			Status: http.StatusOK, Answer: &Reservations{}, Refusals: []int{http.StatusForbidden},
 		},
+	}
+}
+
+// overviewOperations show what spans all queues: nodes, demand, clusters, objects, decisions,
+// messages, and the state of Muster itself.
+func overviewOperations() []Operation {
+	return []Operation{
 		{
 			ID: "listNodes", Method: http.MethodGet, Path: "/v1/nodes", Summary: "List nodes by cluster and name, and what is free on them", Operators: true,
 			Parameters: []Parameter{

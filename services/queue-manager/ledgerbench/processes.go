@@ -37,7 +37,7 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 	if err := s.quiet(); err != nil {
 		return err
 	}
-	fmt.Printf("  and to have its base kept and all commands repeated to a NATS without data %s\n", time.Since(began).Round(10*time.Millisecond))
+	fmt.Printf("  and to have its checkpoint stored and all commands repeated to a NATS without data %s\n", time.Since(began).Round(10*time.Millisecond))
 	if err := s.node(); err != nil {
 		return err
 	}
@@ -49,27 +49,10 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 		return err
 	}
 	defer second.stop()
-	for _, fault := range []struct {
-		name   string
-		signal syscall.Signal
-		of     **process
-	}{{"killed (SIGKILL)", syscall.SIGKILL, &first}, {"paused (SIGSTOP)", syscall.SIGSTOP, &second}} {
-		victim := *fault.of
-		if err := victim.cmd.Process.Signal(fault.signal); err != nil {
-			return err
-		}
-		took, err := s.admission()
-		if err != nil {
-			return err
-		}
-		fmt.Printf("  leader %s: next gang admitted and told by the standby after %s\n", fault.name, took.Round(10*time.Millisecond))
-		if fault.signal == syscall.SIGKILL {
-			victim.stop()
-			if *fault.of, err = s.start(); err != nil {
-				return err
-			}
-		}
+	if first, err = s.replaceLeaders(first, second); err != nil {
+		return err
 	}
+	defer first.stop()
 	now, peak = residentOf(first.cmd.Process.Pid)
 	fmt.Printf("  memory of the successor            %d MB resident, %d MB at its peak\n", megabytes(now), megabytes(peak))
 	second.stop() // it would load the state again meanwhile
@@ -77,4 +60,34 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 		return err
 	}
 	return s.outbox()
+}
+
+// replaceLeaders measures two take-overs: the leader is killed, and the next one paused. It
+// returns the successor of the second.
+func (s *site) replaceLeaders(first, second *process) (successor *process, err error) {
+	if err := s.takeOver("killed (SIGKILL)", first, syscall.SIGKILL); err != nil {
+		return nil, err
+	}
+	first.stop()
+	if successor, err = s.start(); err != nil {
+		return nil, err
+	}
+	if err := s.takeOver("paused (SIGSTOP)", second, syscall.SIGSTOP); err != nil {
+		successor.stop()
+		return nil, err
+	}
+	return successor, nil
+}
+
+// takeOver sends a signal to the leader and prints when the standby has admitted a gang.
+func (s *site) takeOver(fault string, leader *process, signal syscall.Signal) error {
+	if err := leader.cmd.Process.Signal(signal); err != nil {
+		return err
+	}
+	took, err := s.admission()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("  leader %s: next gang admitted and reported by the standby after %s\n", fault, took.Round(10*time.Millisecond))
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"muster.dev/muster/deploy/devcluster/internal/fleet"
 	"muster.dev/muster/deploy/devcluster/internal/instance"
@@ -43,7 +44,7 @@ func upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Start an instance and keep it until a signal, its parent's end, or 'down'",
 		Long: `Start an instance. Progress goes to standard error. When the instance is ready,
-one line of JSON on standard output tells its name, kubeconfig, API server, state
+one line of JSON on standard output has its name, kubeconfig, API server, state
 directory, number of nodes and the seconds it took. The instance then runs until
 SIGINT, SIGTERM or SIGHUP, and leaves nothing behind.`,
 		Args: cobra.NoArgs,
@@ -83,7 +84,7 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 		}
 	}
 	started := time.Now()
-	say := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		fmt.Fprintf(progress, "devcluster: %5.1fs %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
 	}
 	machines, err := fleet.Load(o.fleet, o.openbDir)
@@ -94,7 +95,7 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	lock, dir, err := o.claim(say)
+	lock, dir, err := o.claim(report)
 	if err != nil {
 		return err
 	}
@@ -107,22 +108,11 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 		return err
 	}
 	nodes := machines.Nodes()
-	starting, cancel := context.WithTimeoutCause(ctx, o.timeout,
-		fmt.Errorf("not ready within %s (--timeout)", o.timeout))
-	defer cancel()
-	cluster, err := launch.Start(starting, launch.Config{
-		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: say, Listen: o.listen, Hostname: o.hostname, Without: o.without,
-		Started: func(c *process.Component) {
-			state.Put(instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
-			if err := lock.Save(state); err != nil {
-				say("%v", err) // "status" will know less.
-			}
-		},
-	})
+	cluster, err := o.start(ctx, dir, nodes, lock, &state, report)
 	defer cluster.Stop()
 	if err != nil {
 		if ctx.Err() != nil {
-			say("stopping while starting: %v", context.Cause(ctx))
+			report("stopping while starting: %v", context.Cause(ctx))
 			return nil
 		}
 		return fmt.Errorf("starting instance %q: %w", dir.Name, err)
@@ -134,30 +124,54 @@ func up(ctx context.Context, o upOptions, out, progress io.Writer) (err error) {
 	defer launch.RemoveKubeconfig(o.kubeconfigOut, kubeconfig)
 
 	state.APIServer, state.Nodes, state.ReadySeconds = cluster.APIServer, len(nodes), seconds(time.Since(started))
+	if err := o.publish(out, dir, lock, state, report); err != nil {
+		return err
+	}
+	return o.supervise(ctx, cluster, lock, &state, report)
+}
+
+// start starts the components and notes each in the state, until all are ready or the time
+// of --timeout has passed.
+func (o upOptions) start(ctx context.Context, dir instance.Dir, nodes []*corev1.Node, lock *instance.Lock, state *instance.State, report func(format string, args ...any)) (*launch.Cluster, error) {
+	starting, cancel := context.WithTimeoutCause(ctx, o.timeout,
+		fmt.Errorf("not ready within %s (--timeout)", o.timeout))
+	defer cancel()
+	return launch.Start(starting, launch.Config{
+		Dir: dir, Nodes: nodes, Manifests: o.apply, Progress: report, Listen: o.listen, Hostname: o.hostname, Without: o.without,
+		Started: func(c *process.Component) {
+			state.Put(instance.Component{Name: c.Name, PID: c.PID, Log: c.LogFile})
+			if err := lock.Save(*state); err != nil {
+				report("%v", err) // "status" will show less.
+			}
+		},
+	})
+}
+
+// publish stores the state of an instance that is ready and prints where it is. In the
+// background the instance then leaves its terminal.
+func (o upOptions) publish(out io.Writer, dir instance.Dir, lock *instance.Lock, state instance.State, report func(format string, args ...any)) error {
 	if err := lock.Save(state); err != nil {
 		return err
 	}
-	say("instance %q is ready with %d nodes; state and logs in %s", dir.Name, len(nodes), dir.Path)
+	report("instance %q is ready with %d nodes; state and logs in %s", dir.Name, state.Nodes, dir.Path)
 	if err := announce(out, dir, state); err != nil {
 		return err
 	}
 	if o.background {
-		if err := leaveTerminal(dir.Log("supervisor")); err != nil {
-			return err
-		}
+		return leaveTerminal(dir.Log("supervisor"))
 	}
-	return o.supervise(ctx, cluster, lock, &state, say)
+	return nil
 }
 
 // supervise waits until ctx is done or a component fails. Meanwhile it restores etcd whenever
 // it is asked to. Components that start then are noted in the same state.
-func (o upOptions) supervise(ctx context.Context, cluster *launch.Cluster, lock *instance.Lock, state *instance.State, say func(format string, args ...any)) error {
+func (o upOptions) supervise(ctx context.Context, cluster *launch.Cluster, lock *instance.Lock, state *instance.State, report func(format string, args ...any)) error {
 	restore := make(chan os.Signal, 1)
 	signal.Notify(restore, instance.RestoreSignal)
 	for {
 		select {
 		case <-ctx.Done():
-			say("stopping: %v", context.Cause(ctx))
+			report("stopping: %v", context.Cause(ctx))
 			return nil
 		case err := <-cluster.Failed():
 			return fmt.Errorf("instance %q: %w", state.Name, err)
@@ -173,7 +187,7 @@ func (o upOptions) supervise(ctx context.Context, cluster *launch.Cluster, lock 
 		if err := lock.Save(*state); err != nil {
 			return err
 		}
-		say("etcd is restored")
+		report("etcd is restored")
 	}
 }
 
@@ -198,17 +212,17 @@ func (o upOptions) bind(ctx context.Context) (context.Context, error) {
 
 // claim makes the state directory, after clearing away those of killed
 // instances.
-func (o upOptions) claim(say func(string, ...any)) (*instance.Lock, instance.Dir, error) {
+func (o upOptions) claim(report func(string, ...any)) (*instance.Lock, instance.Dir, error) {
 	dir, err := o.locate()
 	if err != nil {
 		return nil, dir, err
 	}
 	swept, err := instance.Sweep()
 	if err != nil {
-		say("%v", err) // It does not hinder this instance.
+		report("%v", err) // It does not hinder this instance.
 	}
 	for _, name := range swept {
-		say("removed what was left of the killed instance %q", name)
+		report("removed what was left of the killed instance %q", name)
 	}
 	lock, err := dir.Claim()
 	return lock, dir, err

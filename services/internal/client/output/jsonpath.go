@@ -108,67 +108,70 @@ func printNames(w io.Writer, value any) error {
 	return nil
 }
 
+// namesOf returns KIND/NAME of each object of an answer, and whether it is one with names.
 func namesOf(value any) (names []string, ok bool) {
-	add := func(kind, name string) { names = append(names, strings.ToLower(kind)+"/"+name) }
+	if kind, name, ok := nameOf(value); ok {
+		return []string{objectName(kind, name)}, true
+	}
+	return listedNames(value)
+}
+
+// nameOf returns the kind and the name of an answer that is one object.
+func nameOf(value any) (kind, name string, ok bool) {
+	switch v := value.(type) {
+	case workload.Record:
+		return v.Kind, v.Name, true
+	case Workload:
+		return v.Kind, v.Name, true
+	case query.Queue:
+		return "queue", v.Name, true
+	case Queue:
+		return "queue", v.Name, true
+	case query.Node:
+		return "node", v.Name, true
+	case Node:
+		return "node", v.Name, true
+	}
+	return "", "", false
+}
+
+// listedNames returns KIND/NAME of each object of an answer that is a list.
+func listedNames(value any) (names []string, ok bool) {
 	switch v := value.(type) {
 	case query.WorkloadsAnswer:
-		for i := range v.Workloads {
-			add(v.Workloads[i].Kind, v.Workloads[i].Name)
-		}
-	case workload.Record:
-		add(v.Kind, v.Name)
-	case Workload:
-		add(v.Kind, v.Name)
+		return namesIn(v.Workloads, func(w *workload.Record) (kind, name string) { return w.Kind, w.Name }), true
 	case query.QueuesAnswer:
-		for _, q := range v.Queues {
-			add("queue", q.Name)
-		}
-	case query.Queue:
-		add("queue", v.Name)
-	case Queue:
-		add("queue", v.Name)
+		return namesIn(v.Queues, func(q *query.Queue) (kind, name string) { return "queue", q.Name }), true
 	case query.NodesAnswer:
-		for _, n := range v.Nodes {
-			add("node", n.Name)
-		}
-	case query.Node:
-		add("node", v.Name)
-	case Node:
-		add("node", v.Name)
+		return namesIn(v.Nodes, func(n *query.Node) (kind, name string) { return "node", n.Name }), true
 	case []query.ClusterQueue:
-		for _, c := range v {
-			add("clusterqueue", c.Name)
-		}
+		return namesIn(v, func(c *query.ClusterQueue) (kind, name string) { return "clusterqueue", c.Name }), true
 	case []quota.CohortUsage:
-		for _, c := range v {
-			add("cohort", c.Name)
-		}
+		return namesIn(v, func(c *quota.CohortUsage) (kind, name string) { return "cohort", c.Name }), true
 	case []quota.Flavor:
-		for _, f := range v {
-			add("resourceflavor", f.Name)
-		}
+		return namesIn(v, func(f *quota.Flavor) (kind, name string) { return "resourceflavor", f.Name }), true
 	case []quota.PriorityClass:
-		for _, c := range v {
-			add("workloadpriorityclass", c.Name)
-		}
+		return namesIn(v, func(c *quota.PriorityClass) (kind, name string) { return "workloadpriorityclass", c.Name }), true
 	case []query.ClusterStatus:
-		for _, c := range v {
-			add("cluster", c.Name)
-		}
+		return namesIn(v, func(c *query.ClusterStatus) (kind, name string) { return "cluster", c.Name }), true
 	case []quota.Reservation:
-		for _, r := range v {
-			add("reservation", r.Name)
-		}
+		return namesIn(v, func(r *quota.Reservation) (kind, name string) { return "reservation", r.Name }), true
 	case query.AppliedAnswer:
-		for _, o := range v.Objects {
-			add(o.Kind, o.Name)
-		}
+		return namesIn(v.Objects, func(o *query.Applied) (kind, name string) { return o.Kind, o.Name }), true
 	case query.ConfigureAnswer:
-		for _, o := range v.Objects {
-			add(o.Kind, o.Name)
-		}
-	default:
-		return nil, false
+		return namesIn(v.Objects, func(o *query.Configured) (kind, name string) { return o.Kind, o.Name }), true
 	}
-	return names, true
+	return nil, false
 }
+
+// namesIn returns KIND/NAME of each object of a list.
+func namesIn[T any](objects []T, of func(*T) (kind, name string)) []string {
+	var names []string
+	for i := range objects {
+		names = append(names, objectName(of(&objects[i])))
+	}
+	return names
+}
+
+// objectName is KIND/NAME, as kubectl prints it.
+func objectName(kind, name string) string { return strings.ToLower(kind) + "/" + name }

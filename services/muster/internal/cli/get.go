@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -47,13 +46,21 @@ func getCommand(s *server) *cobra.Command {
 	program.AddOutput(cmd, cmd.PersistentFlags(), &o.output)
 	cmd.PersistentFlags().BoolVar(&o.noHeaders, "no-headers", false, "print tables without their header")
 
-	workloads := &cobra.Command{
+	cmd.AddCommand(o.policyCommands()...)
+	cmd.AddCommand(o.workloadsCommand(), o.queuesCommand())
+	cmd.AddCommand(o.clusterCommands()...)
+	cmd.AddCommand(o.objectCommands()...)
+	return cmd
+}
+
+func (o *getOptions) workloadsCommand() *cobra.Command {
+	cmd := &cobra.Command{
 		Use: "workloads [NAME|ID]", Aliases: []string{"workload", "wl"}, Short: "List workloads in the order of submission",
 		Example: "  muster get workloads --queue default --phase queued,running\n  muster get wl --phase failed --since 24h --sort-by finished -o wide\n  muster get wl -l team=vision,stage!=test\n  muster get wl --queue research --watch",
 		Args:    program.Args(0, 1, "at most one name"), RunE: o.workloads,
-		ValidArgsFunction: completeWorkloads(s, false),
+		ValidArgsFunction: completeWorkloads(o.server, false),
 	}
-	flags := workloads.Flags()
+	flags := cmd.Flags()
 	flags.StringVarP(&o.queue, "queue", "q", "", "only those of this `queue`")
 	o.addFlags(flags, "only those of this `namespace`")
 	flags.StringVarP(&o.selector, "selector", "l", "", selectorUsage)
@@ -62,53 +69,44 @@ func getCommand(s *server) *cobra.Command {
 	flags.IntVar(&o.limit, "limit", 0, "only the last `number` of them")
 	flags.DurationVar(&o.since, "since", 0, "only those submitted within this `time`, such as 24h")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print a line for each change, until Ctrl-C; a terminal shows the list as it changes")
-	program.CompleteFlag(workloads, "phase", program.FixedList(workload.Phases()))
-	program.CompleteFlag(workloads, "sort-by", program.Fixed(sortFields()))
-	cmd.AddCommand(o.policyCommands()...)
-	queues := &cobra.Command{
+	program.CompleteFlag(cmd, "phase", program.FixedList(workload.Phases()))
+	program.CompleteFlag(cmd, "sort-by", program.Fixed(sortFields()))
+	return cmd
+}
+
+func (o *getOptions) queuesCommand() *cobra.Command {
+	cmd := &cobra.Command{
 		Use: "queues [NAME]", Aliases: []string{"queue", "q"}, Short: "List queues",
 		Args: program.Args(0, 1, "at most one name"), RunE: o.queues,
-		ValidArgsFunction: completeQueues(s),
+		ValidArgsFunction: completeQueues(o.server),
 	}
-	o.addFlags(queues.Flags(), "only those that serve this `namespace`")
-	cmd.AddCommand(workloads, queues,
-		&cobra.Command{
+	o.addFlags(cmd.Flags(), "only those that serve this `namespace`")
+	return cmd
+}
+
+// clusterCommands list nodes, clusters, and the demand for more.
+func (o *getOptions) clusterCommands() []*cobra.Command {
+	return []*cobra.Command{
+		{
 			Use: "nodes [NAME]", Aliases: []string{"node", "no"}, Short: "List nodes and what is free on them",
 			Args: program.Args(0, 1, "at most one name"), RunE: o.nodes,
-			ValidArgsFunction: completeNodes(s),
+			ValidArgsFunction: completeNodes(o.server),
 		},
-		&cobra.Command{
+		{
 			Use: "clusters [NAME]", Aliases: []string{"cluster"}, Short: "List clusters, their states, and when each reported last",
-			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters, ValidArgsFunction: completeClusters(s),
+			Args: program.Args(0, 1, "at most one name"), RunE: o.clusters, ValidArgsFunction: completeClusters(o.server),
 		},
-		&cobra.Command{
+		{
 			Use: "demand", Short: "List what waiting gangs lack that more nodes would give them",
 			Long: `List the waiting gangs that are within quota and have no places on the nodes that
 exist, equal ones together, with the pods of one gang. -o json has their selectors,
 tolerations and topology, too.`,
 			Args: program.Args(0, 0, "no argument"), RunE: o.demand,
 		},
-		&cobra.Command{
-			Use: "reservations", Aliases: []string{"reservation"}, Short: "List reservations of nodes, past ones too",
-			Args: program.Args(0, 0, "no argument"), RunE: o.reservations,
-		},
-		&cobra.Command{
-			Use: "applied", Short: "List applied objects that configure queues",
-			Args: program.Args(0, 0, "no argument"), RunE: o.applied,
-		},
-		&cobra.Command{
-			Use: "dead-letters", Aliases: []string{"dead"}, Short: "List messages that could not be processed, with the reason",
-			Long: `List messages that could not be processed, with the reason, the oldest first. NATS
-keeps them for 30 days, 64 MiB at most, and they block no other message; -o json
-shows them in full. Over HTTP operators see the last 1,000, without their content.
-Messages that NATS refuses to keep are in the table undelivered of queue-manager's
-database instead.`,
-			Args: program.Args(0, 0, "no argument"), RunE: o.deadLetters,
-		})
-	return cmd
+	}
 }
 
-// show asks and prints in the chosen format.
+// show asks the server and prints its answer in the chosen format.
 func (o *getOptions) show(cmd *cobra.Command, ask func(context.Context, *query.Client) (any, func(output.Format) output.Table, error)) error {
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
 		value, table, err := ask(ctx, client)
@@ -188,41 +186,5 @@ func (o *getOptions) queues(cmd *cobra.Command, names []string) error {
 			value = answer
 		}
 		return value, func(f output.Format) output.Table { return output.Queues(answer.Queues, f) }, nil
-	})
-}
-
-func (o *getOptions) applied(cmd *cobra.Command, _ []string) error {
-	return o.show(cmd, func(ctx context.Context, client *query.Client) (any, func(output.Format) output.Table, error) {
-		answer, err := client.Applied(ctx)
-		return answer, func(output.Format) output.Table { return output.Applied(answer.Objects) }, err
-	})
-}
-
-func (o *getOptions) deadLetters(cmd *cobra.Command, _ []string) error {
-	if web, err := o.server.overHTTP(); err != nil {
-		return err
-	} else if web != nil {
-		return answered(cmd.Context(), func(ctx context.Context) error {
-			dead, err := web.DeadLetters(ctx)
-			if err != nil {
-				return err
-			}
-			if dead.Older > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%d older ones are left out; --nats-url lists all.\n", dead.Older)
-			}
-			return o.print(cmd, dead.DeadLetters, func() output.Table { return output.DeadLettersOverHTTP(dead.DeadLetters, time.Now()) })
-		})
-	}
-	b, err := o.server.connect(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	return answered(cmd.Context(), func(ctx context.Context) error {
-		dead, err := b.DeadLetters(ctx)
-		if err != nil {
-			return err
-		}
-		return o.print(cmd, dead, func() output.Table { return output.DeadLetters(dead, time.Now()) })
 	})
 }

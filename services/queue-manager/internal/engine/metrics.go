@@ -136,13 +136,60 @@ func NewMetrics(registry *prometheus.Registry) *Metrics {
 	for _, result := range []string{"requeued", "removed", "ended", "lost", "unasked"} {
 		m.recovered.WithLabelValues(result)
 	}
-	for _, result := range []string{"begun", "over", "failed"} {
-		m.terms.WithLabelValues(result)
+}
+
+// registerWorkloads registers the metrics of workloads, their pods and their queues.
+func (m *Metrics) registerWorkloads(in registrar) {
+	m.waiting = in.gauge("muster_workloads_waiting",
+		"Workloads waiting in queues.")
+	m.started = in.gauge("muster_workloads_started",
+		"Workloads that hold or may hold capacity.")
+	m.held = in.gauge("muster_queues_held",
+		"Queues of which nothing is admitted, because an operator or a stopPolicy holds them.")
+	m.neverFit = in.gauge("muster_workloads_never_fit",
+		"Waiting workloads that nodes or quota can never admit as they are.")
+	m.admissions = in.counter("muster_admissions_total",
+		"Gangs admitted.")
+	m.growths = in.counter("muster_growths_total",
+		"Admissions of more pods of running gangs.")
+	m.misplaced = in.gauge("muster_pods_beside_plan",
+		"Pods on other nodes than are reserved for them.")
+	m.misplacedEver = in.counter("muster_pods_beside_plan_total",
+		"Pods that were bound to other nodes than are reserved for them.")
+	m.illegal = in.counter("muster_illegal_transitions_total",
+		"Changes of a workload's phase that its life cycle forbids.")
+	m.unmetGangs = in.gauge("muster_unmet_gangs",
+		"Waiting gangs that are within quota and have no places on the nodes that exist; on the leader.")
+	m.unmetPods = in.gauge("muster_unmet_pods",
+		"Pods of these gangs.")
+	m.unmet = in.gauges("muster_unmet_requests", []string{"resource"},
+		"What the pods of these gangs request, of the first 100 different gangs and 20 resources: cores of CPU, bytes, devices.")
+	m.queues = newQueueMetrics(in)
+	m.budgets = in.gauges("muster_budget_used_ratio", []string{"budget", "queue"},
+		"Part of the budget of a queue that is used in the present period; on the leader.")
+}
+
+// registerDecisions registers the metrics of decisions: how long they take, and what they
+// search.
+func (m *Metrics) registerDecisions(in registrar) {
+	m.commits = in.seconds("muster_batch_seconds", 0.0005, 14,
+		"Time from taking in a batch to its commit.")
+	m.decisions = in.seconds("muster_decision_seconds", 0.0005, 16,
+		"Time from taking in a batch until it was decided, before it is written.")
+	m.searched = in.counter("muster_search_steps_total",
+		"Steps of exact searches for places and for gangs to evict.")
+	m.undecided = in.counters("muster_searches_undecided_total", "because",
+		"Searches that ended without an answer: their own budget was spent, or they were put off because their queue had used up what it may take.")
+	m.questions = in.seconds("muster_explain_handover_seconds", 0.00005, 16,
+		"Time that a question of why a workload waits takes of the leader's goroutine.")
+	m.explained = in.seconds("muster_explain_seconds", 0.001, 14,
+		"Time to answer why a workload waits, beside the leader's goroutine.")
+	for _, because := range []string{undecidedBudget, undecidedQueue} {
+		m.undecided.WithLabelValues(because)
 	}
 	for _, what := range []string{"workload", "node", "quota", "submission", "message", "record", "configuration", "past usage", "learned", "mark", "outbox"} {
 		m.notStorable.WithLabelValues(what)
 	}
-	return m
 }
 
 // registrar makes metrics and registers them.
