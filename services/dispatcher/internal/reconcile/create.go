@@ -60,13 +60,13 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 		}
 		p.status.Message = ""
 	}
-	for _, one := range p.objects.parts() {
+	for _, one := range p.creation.parts() {
 		if err := one.permit(ctx, p); err != nil {
 			return p.createFailed(ctx, one, err)
 		}
 	}
 	began := p.now()
-	for _, one := range p.objects.parts() {
+	for _, one := range p.creation.parts() {
 		if one.createdUID(p.status) != "" {
 			continue // before a failure
 		}
@@ -76,9 +76,9 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 		}
 		one.noteUID(&p.status, uid)
 	}
-	p.objects.noteCreated(p, began)
+	p.creation.noteCreated(p, began)
 	p.status.Created = true
-	return p.objects.nextLook(p), p.report(ctx)
+	return p.timing.nextLook(p), p.report(ctx)
 }
 
 // createFailed refuses what fails for good and has the rest tried again.
@@ -94,16 +94,16 @@ func (p *pass) createFailed(ctx context.Context, one part, cause error) (time.Du
 		return p.awaitRelease(ctx)
 	case errors.Is(cause, errLeaving) && p.now().Sub(p.workload.creatingSince(p.command.Attempt, p.now())) <= removeWithin:
 		p.status.Message = cause.Error()
-		return p.objects.soon(), p.report(ctx)
+		return p.timing.soon(), p.report(ctx)
 	case errors.Is(cause, errLeaving): // it does not go in time
 	case !p.isForGood(cause):
 		err := fmt.Errorf("create %s: %w", one.identity(), cause)
-		if p.objects.several() { // the next dispatcher must know what this one created
+		if isBundle(p.command) { // the next dispatcher must know what this one created
 			err = errors.Join(err, p.report(ctx))
 		}
 		return 0, err
 	}
-	if !p.objects.several() {
+	if !isBundle(p.command) {
 		return p.refuse(ctx, cause)
 	}
 	return p.beginRollback(ctx, one, cause)
@@ -144,7 +144,7 @@ func (p *pass) isForGood(cause error) bool {
 		}
 	}
 	tries := p.queue.NumRequeues(p.command.Workload)
-	if kubernetes.IsUnknownKind(cause) && p.objects.several() && tries >= unknownKindRetries {
+	if kubernetes.IsUnknownKind(cause) && isBundle(p.command) && tries >= unknownKindRetries {
 		return true
 	}
 	return mayPass(cause) && tries >= earlyRetries

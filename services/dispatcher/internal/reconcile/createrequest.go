@@ -24,7 +24,7 @@ func (p *pass) createRequest(ctx context.Context) (time.Duration, error) {
 	if err := p.removeRequests(ctx, p.command.Provision.Name); err != nil {
 		return 0, err
 	}
-	for _, one := range p.objects.parts() { // what may not run needs no nodes
+	for _, one := range p.creation.parts() { // what may not run needs no nodes
 		if err := one.permit(ctx, p); err != nil {
 			return p.requestRefused(ctx, err)
 		}

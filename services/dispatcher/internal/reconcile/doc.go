@@ -13,7 +13,7 @@
 //	reports              publish the status if it is news                 status.go, republish.go
 //
 // The stages are the same for the one Ray object of a workload and for all objects of
-// an AppWrapper. How these are read and written is behind the interface objects:
+// an AppWrapper. How these are read and written is behind the interfaces of objects.go:
 // a Ray object is watched (rayobject.go), what an AppWrapper wraps can be of any kind
 // and is read when needed (wrapped.go). A bundle of which an object is refused is taken
 // back whole (rollback.go). Objects and pods of an earlier attempt go first (earlier.go).

@@ -33,9 +33,9 @@ func (p *pass) awaitEarlier(ctx context.Context) (waits bool, err error) {
 			return true, err
 		}
 	}
-	if p.objects.several() {
+	if isBundle(p.command) {
 		var later *laterError // those of this attempt stay
-		if _, err := p.objects.remove(ctx, &before); err != nil && !errors.As(err, &later) {
+		if _, err := p.presence.remove(ctx, &before); err != nil && !errors.As(err, &later) {
 			return true, err
 		}
 	}

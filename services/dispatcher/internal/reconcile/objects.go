@@ -9,20 +9,28 @@ import (
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
-// objects are what a command creates: one Ray object, which is a bundle of one, or all
-// objects that an AppWrapper wraps.
-type objects interface {
+// What a command creates is one Ray object, which is a bundle of one, or all objects that
+// an AppWrapper wraps. A pass uses them through the three interfaces below.
+
+// creation is what creates the objects.
+type creation interface {
 	// parts are the objects in the order of their creation.
 	parts() []part
-	// several reports whether a part of them can be there without the others.
-	several() bool
+	// noteCreated logs and counts that all parts are there.
+	noteCreated(p *pass, began time.Time)
+}
+
+// presence is what observes and removes the objects as a whole.
+type presence interface {
 	// observe compares what is there with the command.
 	observe(ctx context.Context, p *pass) (observation, error)
 	// remove deletes what is there and returns how many are left. It returns a
 	// laterError for an object of a later attempt, which stays.
 	remove(ctx context.Context, p *pass) (left int, err error)
-	// noteCreated logs and counts that all parts are there.
-	noteCreated(p *pass, began time.Time)
+}
+
+// timing is when a pass looks at the objects again.
+type timing interface {
 	// nextLook is when to look again although no change is seen; zero is never.
 	nextLook(p *pass) time.Duration
 	// soon is when to look again at what is about to change.
@@ -43,12 +51,19 @@ type part interface {
 	noteUID(status *event.GangStatus, uid string)
 }
 
-// objectsOf returns the objects of a command.
-func objectsOf(command *event.GangCommand) (objects, error) {
-	if isBundle(command) {
-		return readWrapped(command)
+// readObjects sets the objects of the pass from its command.
+func (p *pass) readObjects() error {
+	if !isBundle(p.command) {
+		object := newRayObject(p.command)
+		p.creation, p.presence, p.timing = object, object, object
+		return nil
 	}
-	return newRayObject(command), nil
+	wrapped, err := readWrapped(p.command)
+	if err != nil {
+		return err
+	}
+	p.creation, p.presence, p.timing = wrapped, wrapped, wrapped
+	return nil
 }
 
 // standing is how what is there compares with a command to start.

@@ -48,9 +48,12 @@ type pass struct {
 	*tools
 	workload *tracked
 	command  *event.GangCommand
-	status   event.GangStatus // that the pass reports
-	objects  objects
+	status   event.GangStatus    // that the pass reports
 	left     []kubernetes.Object // that are being deleted and still there
+	// The objects of the command: see readObjects.
+	creation creation
+	presence presence
+	timing   timing
 }
 
 // newPass returns a pass that begins with the last status of the command's attempt.
@@ -62,8 +65,7 @@ func (t *tools) newPass(workload *tracked, command *event.GangCommand) *pass {
 
 // run does the next step for the workload.
 func (p *pass) run(ctx context.Context) (time.Duration, error) {
-	var err error
-	if p.objects, err = objectsOf(p.command); err != nil {
+	if err := p.readObjects(); err != nil {
 		return p.unreadable(ctx, err)
 	}
 	switch {
@@ -109,7 +111,7 @@ func (p *pass) present(ctx context.Context) (time.Duration, error) {
 	if p.status.Gone {
 		return p.afterGone(ctx)
 	}
-	seen, err := p.objects.observe(ctx, p)
+	seen, err := p.presence.observe(ctx, p)
 	if err != nil {
 		return 0, err
 	}

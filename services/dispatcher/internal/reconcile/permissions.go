@@ -122,7 +122,7 @@ func stampOf(p *pass) ray.StampInput {
 		Namespace: c.Namespace, Placements: c.Placements, Terms: c.Terms, Trusted: c.Trusted,
 		Annotations: requestAnnotations(p), Unplaced: c.State == event.Provision, Sizes: sizesOf(c.PodSets), Permitted: c.Permitted && c.State == event.Present,
 	}
-	if !p.objects.several() {
+	if !isBundle(p.command) {
 		in.Name, in.Traceparent = c.Name, p.workload.trace()
 	}
 	return in

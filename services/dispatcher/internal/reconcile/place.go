@@ -16,7 +16,7 @@ const pinsAtOnce = 16
 // is, or will be, sent to them.
 func (p *pass) place(ctx context.Context) (time.Duration, error) {
 	if p.command.Trusted {
-		return p.objects.nextLook(p), nil
+		return p.timing.nextLook(p), nil
 	}
 	displaced, err := p.placer.displace(ctx, p)
 	if err != nil {
@@ -26,10 +26,10 @@ func (p *pass) place(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if displaced {
-		return p.objects.soon(), nil
+		return p.timing.soon(), nil
 	}
 	p.status.Yielded = p.command.Yield
-	return sooner(p.objects.nextLook(p), p.placer.starter.nextLook(p)), p.report(ctx)
+	return sooner(p.timing.nextLook(p), p.placer.starter.nextLook(p)), p.report(ctx)
 }
 
 // podWriter is the API server, to place pods.

@@ -91,7 +91,7 @@ func (p *pass) placeholderBound(ctx context.Context, pod kubernetes.Placeholder)
 // createPlaceholders creates the pods that are missing and marks them all as pending.
 func (p *pass) createPlaceholders(ctx context.Context, there map[string]kubernetes.Placeholder) (done bool, again time.Duration, err error) {
 	if len(there) == 0 {
-		for _, one := range p.objects.parts() { // what may not run needs no nodes
+		for _, one := range p.creation.parts() { // what may not run needs no nodes
 			if err := one.permit(ctx, p); err != nil {
 				again, err = p.requestRefused(ctx, err)
 				return false, again, err

@@ -69,7 +69,7 @@ func templateName(request, podSet string) string {
 func (p *pass) stampedTemplates() (map[string]map[string]any, error) {
 	in := stampOf(p)
 	var manifests []json.RawMessage
-	if w, several := p.objects.(*wrappedObjects); several {
+	if w, several := p.creation.(*wrappedObjects); several {
 		for _, item := range w.bundle.Items {
 			stamped, err := w.bundle.Stamp(item, in)
 			if err != nil {

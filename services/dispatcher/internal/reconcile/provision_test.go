@@ -317,7 +317,9 @@ func TestPodsNameTheirRequest(t *testing.T) {
 	command.State = event.Present
 	tools := play(t).tools
 	pass := tools.newPass(&tracked{id: "w"}, command)
-	pass.objects = newRayObject(command)
+	if err := pass.readObjects(); err != nil {
+		t.Fatal(err)
+	}
 	templates, err := pass.stampedTemplates()
 	if err != nil {
 		t.Fatal(err)

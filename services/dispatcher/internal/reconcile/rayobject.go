@@ -37,7 +37,6 @@ func newRayObject(command *event.GangCommand) *rayObject {
 }
 
 func (o *rayObject) parts() []part             { return []part{o} }
-func (o *rayObject) several() bool             { return false }
 func (o *rayObject) identity() bundle.Identity { return o.id }
 
 // nextLook is never: each change is seen.

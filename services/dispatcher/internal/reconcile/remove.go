@@ -39,12 +39,12 @@ func (p *pass) takeDown(ctx context.Context) (time.Duration, error) {
 
 // remove deletes the objects and reports when nothing is left.
 func (p *pass) remove(ctx context.Context) (time.Duration, error) {
-	left, err := p.objects.remove(ctx, p)
+	left, err := p.presence.remove(ctx, p)
 	var later *laterError
 	switch {
 	case errors.As(err, &later):
 		return p.outdated(ctx, later.object)
-	case err != nil && !p.objects.several():
+	case err != nil && !isBundle(p.command):
 		return 0, err
 	case err != nil: // what fails for one does not keep the pods of the others
 		return 0, errors.Join(err, p.reaper.reap(ctx, p.workload, p.command))
@@ -52,12 +52,12 @@ func (p *pass) remove(ctx context.Context) (time.Duration, error) {
 		p.status.Gone = true
 		return p.awaitRemoval(ctx)
 	}
-	if p.objects.several() && p.status.Gone { // one was missed: report that, the others follow
+	if isBundle(p.command) && p.status.Gone { // one was missed: report that, the others follow
 		if err := p.report(ctx); err != nil {
 			return 0, err
 		}
 	}
-	return p.objects.soon(), errors.Join(p.reaper.reap(ctx, p.workload, p.command), p.placer.pinCleanup(ctx, p))
+	return p.timing.soon(), errors.Join(p.reaper.reap(ctx, p.workload, p.command), p.placer.pinCleanup(ctx, p))
 }
 
 // awaitRemoval reports when nothing is left, and deletes pods that do not end.

@@ -24,16 +24,16 @@ func (p *pass) beginRollback(ctx context.Context, one part, cause error) (time.D
 // over and no pod of them runs.
 func (p *pass) rollBack(ctx context.Context, back rollback) (time.Duration, error) {
 	overdue := p.now().Sub(back.since) > removeWithin
-	left, failed := p.objects.remove(ctx, p)
+	left, failed := p.presence.remove(ctx, p)
 	if !overdue && (left > 0 || failed != nil) {
-		return p.objects.soon(), failed
+		return p.timing.soon(), failed
 	}
 	remaining, err := p.cluster.Remaining(ctx, p.command.Workload, p.command.Namespace)
 	switch {
 	case err != nil:
 		return 0, err
 	case overdue && remaining.Pods > remaining.Gated, !overdue && !remaining.Nothing():
-		return p.objects.soon(), p.reaper.reap(ctx, p.workload, p.command)
+		return p.timing.soon(), p.reaper.reap(ctx, p.workload, p.command)
 	}
 	cause := errors.New(back.cause)
 	if back.mendable {

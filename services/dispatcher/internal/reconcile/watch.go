@@ -32,7 +32,7 @@ func (p *pass) watch(ctx context.Context, seen observation) (time.Duration, erro
 		if p.makesRoom(seen.object) {
 			return p.replace(ctx, seen.object)
 		}
-		return p.refuse(ctx, fmt.Errorf("%s %w", p.name(), foreignError(p.objects.parts()[0].identity())))
+		return p.refuse(ctx, fmt.Errorf("%s %w", p.name(), foreignError(p.creation.parts()[0].identity())))
 	case later:
 		return p.outdated(ctx, seen.object)
 	case earlier:
@@ -83,7 +83,7 @@ func (p *pass) follow(ctx context.Context, seen observation) (time.Duration, err
 // afterGone deals with objects of which one was deleted by another party. Creating it
 // again, or adopting another one of its name and labels, would be a second incarnation.
 func (p *pass) afterGone(ctx context.Context) (time.Duration, error) {
-	if p.objects.several() {
+	if isBundle(p.command) {
 		return p.remove(ctx) // the others go, too
 	}
 	return p.awaitRelease(ctx)

@@ -56,7 +56,6 @@ func readWrapped(command *event.GangCommand) (*wrappedObjects, error) {
 	return w, nil
 }
 
-func (w *wrappedObjects) several() bool       { return true }
 func (w *wrappedObjects) soon() time.Duration { return bundleSoon }
 
 func (w *wrappedObjects) parts() []part {
