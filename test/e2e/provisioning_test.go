@@ -87,7 +87,7 @@ func TestARequestThatFailsIsRepeatedUpToTheLimit(t *testing.T) {
 	seen := w.watchRequests()
 	id := w.publish("user-queue", "", []byte(stack.RayCluster("fails", 1, 1)))
 	why := w.waits(id, workload.ReasonBackoff)
-	hasInOrder(t, why.Message, "nodes are not asked for again before", "-rayjob-gpu-1: Failed: pool .* was told to fail")
+	hasInOrder(t, why.Message, "nodes are not asked for again before", "-rayjob-gpu-1: Failed: pool .* is set to fail")
 	hasInOrder(t, w.reaches(id, workload.Failed).Reason.Message, "the nodes were asked for 2 times", "-rayjob-gpu-2: Failed")
 	w.nothingAsked()
 	w.nothingOf(id)

@@ -3,7 +3,7 @@
 // for nodes. Cluster Autoscaler itself does not run here.
 //
 // It adds the nodes of a request all at once or not at all, after the delay of the pool,
-// and takes nodes away that have been idle. It plays three classes as their providers
+// and removes nodes that have been idle. It plays three classes as their providers
 // describe them: queued-provisioning.gke.io, best-effort-atomic-scale-up and check-capacity.
 // A pool may add nodes for pending pods, too. Pools can be changed while it runs.
 package autoscaler

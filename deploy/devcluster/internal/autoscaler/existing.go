@@ -21,7 +21,7 @@ type spot struct {
 	left corev1.ResourceList
 }
 
-// exists returns what is free, less what requests have booked. It is read once a look.
+// exists returns what is free, less what requests have reserved. It is read once a look.
 func (l *look) exists(ctx context.Context) (*existing, error) {
 	if l.free != nil {
 		return l.free, nil
@@ -52,18 +52,19 @@ func (l *look) exists(ctx context.Context) (*existing, error) {
 			consumed[pod.Namespace+"/"+name]++
 		}
 		if i, known := at[pod.Spec.NodeName]; known {
-			e.nodes[i].take(requestsOf(&pod.Spec))
+			e.nodes[i].allocate(requestsOf(&pod.Spec))
 		}
 	}
-	if err := l.book(ctx, e, consumed); err != nil {
+	if err := l.reserve(ctx, e, consumed); err != nil {
 		return nil, err
 	}
 	l.free = e
 	return e, nil
 }
 
-// book takes the places of requests that are Provisioned and whose pods are not there yet.
-func (l *look) book(ctx context.Context, e *existing, consumed map[string]int) error {
+// reserve allocates places for the requests that are Provisioned and whose pods are not there
+// yet.
+func (l *look) reserve(ctx context.Context, e *existing, consumed map[string]int) error {
 	for _, r := range l.live {
 		if !r.is(Provisioned) || r.is(Failed) || r.is(BookingExpired) || r.is(CapacityRevoked) {
 			continue
@@ -86,18 +87,19 @@ func (l *look) book(ctx context.Context, e *existing, consumed map[string]int) e
 	return nil
 }
 
-// place takes the place of a pod on some node; false when there is none.
+// place allocates a place for a pod on some node; false when there is none.
 func (e *existing) place(pod *corev1.PodSpec) bool {
 	asked := requestsOf(pod)
-	at := slices.IndexFunc(e.nodes, func(s spot) bool { return holds(s.left, asked) && admits(s.node, pod) })
+	at := slices.IndexFunc(e.nodes, func(s spot) bool { return hasRoom(s.left, asked) && admits(s.node, pod) })
 	if at < 0 {
 		return false
 	}
-	e.nodes[at].take(asked)
+	e.nodes[at].allocate(asked)
 	return true
 }
 
-func (s *spot) take(asked corev1.ResourceList) {
+// allocate subtracts the requests of a pod from what is left on the node.
+func (s *spot) allocate(asked corev1.ResourceList) {
 	for name, amount := range asked {
 		left := s.left[name]
 		left.Sub(amount)
@@ -105,8 +107,8 @@ func (s *spot) take(asked corev1.ResourceList) {
 	}
 }
 
-// lacking returns the pods that have no place on nodes that exist. The others have taken
-// theirs in this look.
+// lacking returns the pods that have no place on nodes that exist. It allocates the places
+// of the others for this look.
 func (l *look) lacking(ctx context.Context, sets []podSet) ([]podSet, error) {
 	e, err := l.exists(ctx)
 	if err != nil {
@@ -135,7 +137,7 @@ func (l *look) check(ctx context.Context, r *request, sets []podSet, changed boo
 	if !slices.ContainsFunc(lacking, func(s podSet) bool { return s.count > 0 }) {
 		return l.write(ctx, r, r.set(Provisioned, true, "CapacityIsFound", "Capacity is found in the cluster"))
 	}
-	l.free = before // a part of a request takes nothing
+	l.free = before // a part of a request allocates nothing
 	if r.Spec.Parameters["noRetry"] == "true" {
 		r.set(Failed, true, "CapacityIsNotFound", "CA could not find requested capacity")
 		return l.write(ctx, r, true)
@@ -156,7 +158,7 @@ func (l *look) complete(ctx context.Context, r *request, of []*pool, sets []podS
 		err = l.provide(ctx, r, of, lacking, changed)
 	}
 	if !r.is(Provisioned) {
-		l.free = before // it takes nothing
+		l.free = before // it allocates nothing
 	}
 	return err
 }

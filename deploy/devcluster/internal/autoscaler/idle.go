@@ -28,7 +28,7 @@ func (l *look) keepMinimum(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// removeIdle takes nodes away that nothing has used for the idle time of their pool.
+// removeIdle removes nodes that nothing has used for the idle time of their pool.
 func (l *look) removeIdle(ctx context.Context) error {
 	pods, used := map[string]bool{}, false
 	var faults []error
@@ -50,7 +50,7 @@ func (l *look) removeIdle(ctx context.Context) error {
 		left := len(p.nodes)
 		for i := range p.nodes {
 			node := &p.nodes[i]
-			if pods[node.Name] || l.booked(node) {
+			if pods[node.Name] || l.reserved(node) {
 				delete(l.idle, node.Name)
 				continue
 			}
@@ -68,13 +68,13 @@ func (l *look) removeIdle(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// booked reports whether a node is kept for a request.
-func (l *look) booked(node *corev1.Node) bool {
+// reserved reports whether a node is kept for a request.
+func (l *look) reserved(node *corev1.Node) bool {
 	r := l.live[types.UID(node.Labels[RequestLabel])]
 	return r != nil && !r.is(Failed) && !r.is(BookingExpired) && !r.is(CapacityRevoked)
 }
 
-// Revoke takes the nodes of a request away again and says so in the request.
+// Revoke removes the nodes of a request and sets its condition CapacityRevoked.
 func Revoke(ctx context.Context, client kubernetes.Interface, requests dynamic.Interface, namespace, name string) ([]string, error) {
 	object, err := requests.Resource(Requests).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -84,7 +84,7 @@ func Revoke(ctx context.Context, client kubernetes.Interface, requests dynamic.I
 	if err != nil {
 		return nil, err
 	}
-	r.set(CapacityRevoked, true, "CapacityRevoked", "the nodes were taken away")
+	r.set(CapacityRevoked, true, "CapacityRevoked", "the nodes were removed")
 	written, err := r.written()
 	if err != nil {
 		return nil, err

@@ -152,9 +152,9 @@ func (l *look) expire(ctx context.Context, r *request, of []*pool) error {
 	return l.write(ctx, r, r.set(BookingExpired, true, "BookingExpired", fmt.Sprintf("the nodes were kept for %s", booking)))
 }
 
-// fail fails a request because the pool was told to. That counts once it is written.
+// fail fails a request because its pool is set to fail. That counts once it is written.
 func (l *look) fail(ctx context.Context, r *request, p *pool) error {
-	r.set(Failed, true, "FailedToProvision", fmt.Sprintf("pool %s was told to fail", p.Name))
+	r.set(Failed, true, "FailedToProvision", fmt.Sprintf("pool %s is set to fail", p.Name))
 	written, err := l.store(ctx, r)
 	if err != nil || !written {
 		return err

@@ -16,10 +16,10 @@ func nodesFor(template *corev1.Node, pods []*corev1.PodSpec) (int, bool) {
 	var free []corev1.ResourceList
 	for _, pod := range pods {
 		asked := requestsOf(pod)
-		at := slices.IndexFunc(free, func(left corev1.ResourceList) bool { return holds(left, asked) })
+		at := slices.IndexFunc(free, func(left corev1.ResourceList) bool { return hasRoom(left, asked) })
 		if at < 0 {
 			empty := template.Status.Allocatable.DeepCopy()
-			if !holds(empty, asked) {
+			if !hasRoom(empty, asked) {
 				return 0, false
 			}
 			free, at = append(free, empty), len(free)
@@ -33,7 +33,7 @@ func nodesFor(template *corev1.Node, pods []*corev1.PodSpec) (int, bool) {
 	return len(free), true
 }
 
-// weight is the largest fraction of a node that the pod takes.
+// weight is the largest fraction of a node that the pod requests.
 func weight(pod *corev1.PodSpec, node *corev1.Node) float64 {
 	most := 0.0
 	for name, amount := range requestsOf(pod) {
@@ -44,7 +44,8 @@ func weight(pod *corev1.PodSpec, node *corev1.Node) float64 {
 	return most
 }
 
-func holds(left, asked corev1.ResourceList) bool {
+// hasRoom reports whether what is left covers what is asked.
+func hasRoom(left, asked corev1.ResourceList) bool {
 	for name, amount := range asked {
 		if has := left[name]; amount.Cmp(has) > 0 {
 			return false

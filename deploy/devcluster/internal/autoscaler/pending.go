@@ -21,7 +21,7 @@ func (l *look) addPending(ctx context.Context) error {
 		if !p.Pending {
 			continue
 		}
-		l.waits = true // pods that become pending wake nothing
+		l.waits = true // pods that become pending trigger nothing
 		if !read {
 			var err error
 			if pods, err = l.unschedulable(ctx); err != nil {

@@ -35,11 +35,11 @@ func Run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the client of requests: %w", err)
 	}
-	wake := make(chan struct{}, 1)
-	poke := func(any) {
+	changed := make(chan struct{}, 1)
+	notify := func(any) {
 		select {
-		case wake <- struct{}{}:
-		default: // it is awake already
+		case changed <- struct{}{}:
+		default: // a change is noted already
 		}
 	}
 	pools := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(poolsNamespace),
@@ -49,7 +49,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 	asked := dynamicinformer.NewDynamicSharedInformerFactory(requests, 0).ForResource(Requests).Informer()
 	for _, informer := range []cache.SharedIndexInformer{pools, asked} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: poke, DeleteFunc: poke, UpdateFunc: func(_, object any) { poke(object) },
+			AddFunc: notify, DeleteFunc: notify, UpdateFunc: func(_, object any) { notify(object) },
 		}); err != nil {
 			return fmt.Errorf("watching pools and requests: %w", err)
 		}
@@ -65,7 +65,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-wake:
+		case <-changed:
 		case <-timer.C:
 		}
 		stored, known, err := pools.GetStore().GetByKey(poolsNamespace + "/" + poolsName)

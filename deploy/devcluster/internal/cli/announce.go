@@ -9,7 +9,7 @@ import (
 	"muster.dev/muster/deploy/devcluster/internal/instance"
 )
 
-// announcement is the line on standard output that says an instance is ready.
+// announcement is the line on standard output that announces an instance that is ready.
 type announcement struct {
 	Name         string  `json:"name"`
 	Kubeconfig   string  `json:"kubeconfig"`

@@ -46,7 +46,7 @@ func detach(cmd *cobra.Command, args []string) error {
 	select {
 	case err := <-ready:
 		if errors.Is(err, io.EOF) {
-			_ = child.Wait() // It has told the reason itself.
+			_ = child.Wait() // It has printed the reason itself.
 			return errors.New("the instance did not start")
 		}
 		return err

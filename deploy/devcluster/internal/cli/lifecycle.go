@@ -36,7 +36,7 @@ func downCommand() *cobra.Command {
 	return cmd
 }
 
-// statusReport is what "status" tells.
+// statusReport is what "status" prints.
 type statusReport struct {
 	instance.State
 	Dir        string            `json:"dir"`

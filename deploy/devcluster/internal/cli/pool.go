@@ -135,7 +135,7 @@ func poolRemoveCommand(t *target) *cobra.Command {
 
 func poolRevokeCommand(t *target) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke NAMESPACE/REQUEST", Short: "Take the nodes of a request away again: it has CapacityRevoked then", Args: cobra.ExactArgs(1),
+		Use: "revoke NAMESPACE/REQUEST", Short: "Remove the nodes of a request, which then has the condition CapacityRevoked", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, name, ok := strings.Cut(args[0], "/")
 			if !ok {

@@ -23,7 +23,7 @@ and a state directory of its own; several run side by side.`,
 	return root
 }
 
-// target says which instance a command is about.
+// target is the instance that a command is about.
 type target struct {
 	name string
 	dir  string

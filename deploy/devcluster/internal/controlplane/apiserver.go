@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// APIServer says what the API server needs.
+// APIServer is what the API server needs.
 type APIServer struct {
 	EtcdURL string
 	// ListenerFD is the descriptor of the listening socket. The supervisor opens

@@ -38,7 +38,7 @@ var controllers = []string{
 	"ttl-after-finished-controller",
 }
 
-// ControllerManager says what the controller manager needs.
+// ControllerManager is what the controller manager needs.
 type ControllerManager struct {
 	Kubeconfig   string
 	CAFile       string // CAFile is published to every namespace.

@@ -7,7 +7,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Access says who may speak to which API server: either a client certificate or
+// Access is the right to use an API server: either a client certificate or
 // a bearer token.
 type Access struct {
 	Cluster string // Cluster names the cluster and the context.
@@ -16,7 +16,7 @@ type Access struct {
 	User    string
 	Pair    Pair   // Pair is empty when Token is given.
 	Token   string // Token is empty when Pair is given.
-	// Namespace is the one that clients take when told none.
+	// Namespace is the one that clients use without another one.
 	Namespace string
 }
 

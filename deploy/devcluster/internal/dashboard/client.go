@@ -41,7 +41,7 @@ var _ dashboardclient.RayDashboardClientInterface = (*clusterClient)(nil)
 
 func (c *clusterClient) key(id string) jobKey { return jobKey{cluster: c.cluster, id: id} }
 
-// GetJobInfo tells the progress of a job. In InteractiveMode a person submits
+// GetJobInfo returns the progress of a job. In InteractiveMode a person submits
 // the job, and names it in the RayJob; here naming it submits it.
 func (c *clusterClient) GetJobInfo(ctx context.Context, id string) (*utiltypes.RayJobInfo, error) {
 	rayJob, err := c.jobs.rayJob(ctx, c.cluster.Namespace, id)
@@ -61,7 +61,7 @@ func (c *clusterClient) SubmitJob(_ context.Context, rayJob *rayv1.RayJob) (stri
 
 func (c *clusterClient) SubmitJobReq(_ context.Context, request *utiltypes.RayJobRequest) (string, error) {
 	if request.SubmissionId == "" {
-		return "", errors.New("the stand-in takes only jobs with a submission id")
+		return "", errors.New("the stand-in accepts only jobs with a submission id")
 	}
 	c.jobs.submit(c.key(request.SubmissionId))
 	return request.SubmissionId, nil

@@ -19,7 +19,7 @@ type serveConfig struct {
 	} `json:"applications"`
 }
 
-// UpdateDeployments takes a Serve configuration, whose applications run at once.
+// UpdateDeployments accepts a Serve configuration, whose applications run at once.
 func (c *clusterClient) UpdateDeployments(_ context.Context, configJSON []byte) error {
 	var config serveConfig
 	if err := json.Unmarshal(configJSON, &config); err != nil {
@@ -31,7 +31,7 @@ func (c *clusterClient) UpdateDeployments(_ context.Context, configJSON []byte) 
 	return nil
 }
 
-// GetMultiApplicationStatus tells that all applications of the configuration run.
+// GetMultiApplicationStatus reports that all applications of the configuration run.
 func (c *clusterClient) GetMultiApplicationStatus(context.Context) (map[string]*utiltypes.ServeApplicationStatus, error) {
 	statuses := make(map[string]*utiltypes.ServeApplicationStatus)
 	for name, details := range c.serveDetails() {
@@ -45,7 +45,7 @@ func (c *clusterClient) GetMultiApplicationStatus(context.Context) (map[string]*
 	return statuses, nil
 }
 
-// GetServeDetails tells the same at length.
+// GetServeDetails reports the same at length.
 func (c *clusterClient) GetServeDetails(context.Context) (*utiltypes.ServeDetails, error) {
 	return &utiltypes.ServeDetails{Applications: c.serveDetails(), DeployMode: "MULTI_APP"}, nil
 }

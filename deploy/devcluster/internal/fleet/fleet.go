@@ -1,4 +1,4 @@
-// Package fleet describes the nodes of a dev cluster: a file or a preset says
+// Package fleet describes the nodes of a dev cluster: a file or a preset has
 // groups of like nodes, which Nodes turns into Kubernetes objects.
 package fleet
 
@@ -27,7 +27,7 @@ const (
 	ManagedStopped = "stopped"
 )
 
-// Labels that tell where a node stands.
+// Labels of where a node stands.
 const (
 	GroupLabel = "devcluster.muster.dev/group"
 	ZoneLabel  = corev1.LabelTopologyZone
@@ -63,7 +63,7 @@ type Group struct {
 	// Allocatable is what pods can use, with any extended resource. "pods"
 	// defaults to 110.
 	Allocatable map[corev1.ResourceName]resource.Quantity `json:"allocatable"`
-	// Capacity is what the machine has: Allocatable where it says nothing.
+	// Capacity is what the machine has: Allocatable where it is empty.
 	Capacity map[corev1.ResourceName]resource.Quantity `json:"capacity,omitempty"`
 
 	// Zones is the number of zones over which the group is spread evenly, in

@@ -20,7 +20,7 @@ const kubeletVersion = "v1.36.3"
 func (g Group) Nodes(taken func(name string) bool) []*corev1.Node {
 	pattern, err := parsePattern(g.Name)
 	if err != nil {
-		return nil // Validate has told.
+		return nil // Validate has reported it.
 	}
 	count := g.count()
 	nodes := make([]*corev1.Node, 0, count)

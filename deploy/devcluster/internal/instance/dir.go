@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// DefaultName is the instance that commands mean when told none.
+// DefaultName is the instance that commands mean without a name.
 const DefaultName = "default"
 
 const (

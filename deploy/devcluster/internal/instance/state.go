@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// State is what an instance tells about itself in its directory.
+// State is what an instance records about itself in its directory.
 type State struct {
 	Name         string      `json:"name"`
 	PID          int         `json:"pid"`

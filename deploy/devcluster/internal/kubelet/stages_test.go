@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// TestPodStages says which stage a pod in each state is in for. Two stages for
-// one pod would be chosen between by chance, so at most one may match.
+// TestPodStages: a pod in each state matches the stage that it is to go through. Where two
+// match, KWOK draws one, so at most one may.
 func TestPodStages(t *testing.T) {
 	stages, err := loadStages()
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 // accepts connections before it answers them.
 const requestTimeout = 5 * time.Second
 
-// Config says what to start.
+// Config is what to start.
 type Config struct {
 	Dir       instance.Dir
 	Nodes     []*corev1.Node

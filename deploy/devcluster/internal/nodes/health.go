@@ -60,7 +60,7 @@ func Repair(ctx context.Context, client kubernetes.Interface, names []string) er
 	})
 }
 
-// deadConditions are those of a node whose kubelet has not been heard of.
+// deadConditions are those of a node whose kubelet does not report.
 func deadConditions() []corev1.NodeCondition {
 	conditions := fleet.ReadyConditions()
 	for i := range conditions {

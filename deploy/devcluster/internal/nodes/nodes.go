@@ -24,7 +24,7 @@ const concurrency = 32
 // ErrNoneSelected is returned when a selection has no nodes.
 var ErrNoneSelected = errors.New("no node is selected")
 
-// Selection says which nodes are meant.
+// Selection is which nodes are meant.
 type Selection struct {
 	Globs    []string // Globs match names, as "gpu-00*"; none match all names.
 	Selector string   // Selector is a label selector.

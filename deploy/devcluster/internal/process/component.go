@@ -20,7 +20,7 @@ const readyFD = 3
 // component sees it.
 const InheritedFD = readyFD + 1
 
-// Spec says how to start one component.
+// Spec is how to start one component.
 type Spec struct {
 	Name    string     // Name is unique in an instance, as in "apiserver".
 	Args    []string   // Args are the arguments of this same program.
@@ -84,7 +84,7 @@ func Start(s *Spawner, spec Spec) (*Component, error) {
 	return c, nil
 }
 
-// ReportReady tells the supervisor that this component is ready, with one line
+// ReportReady reports to the supervisor that this component is ready, with one line
 // of details. It may be called once, in the component's process.
 func ReportReady(details string) error {
 	f := os.NewFile(readyFD, "readiness pipe")

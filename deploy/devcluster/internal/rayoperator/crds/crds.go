@@ -1,7 +1,7 @@
 // Package crds carries KubeRay's custom resource definitions. They cannot be
 // embedded from KubeRay's module, so a packed copy is kept here: JSON, because
 // decoding 4 MB of YAML would take a second of every start, and compressed.
-// NOTICE tells where they come from; a test compares them with the module.
+// NOTICE has their origin; a test compares them with the module.
 package crds
 
 import (
