@@ -1,4 +1,4 @@
-# Muster. `make` alone says what can be made.
+# Muster. `make` alone lists what can be made.
 
 SHELL   := /bin/bash
 BIN     := bin
@@ -15,7 +15,7 @@ export CGO_ENABLED ?= 0
 GORUN := go run -trimpath -buildvcs=false
 
 .PHONY: help
-help: ## say what can be made
+help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
@@ -48,7 +48,7 @@ override KUBECONFIG :=
 unexport KUBECONFIG
 endif
 
-# The command line of NATS, for tests of what the pages say to type.
+# The command line of NATS, for tests of the commands in the pages.
 $(BIN)/nats: .tools/nats/go.mod
 	@mkdir -p $(BIN)
 	@echo "nats: building into $(BIN)/"
@@ -137,7 +137,7 @@ sbom: services $(BIN)/devcluster $(BIN)/kubectl $(BIN)/nats-server ## list what 
 	@.ci/sbom $(SERVICES) devcluster kubectl nats-server
 
 .PHONY: vulncheck
-vulncheck: ## look for known vulnerabilities (needs vuln.go.dev, and says when it cannot be reached)
+vulncheck: ## look for known vulnerabilities (needs vuln.go.dev, and reports when it cannot be reached)
 	@.ci/vulncheck $(MODULES) || { code=$$?; echo "vulncheck: ended with $$code"; exit $$code; }
 
 .PHONY: bench
@@ -192,5 +192,5 @@ clean: down ## stop the local stack and remove what was built
 	@rm -rf $(BIN)
 
 .PHONY: doctor
-doctor: ## say what this machine lacks and how to get it
+doctor: ## report what this machine lacks and how to get it
 	@deploy/local/machine.sh doctor

@@ -102,7 +102,7 @@ func Rights() ([]byte, error) {
 		case b.Namespace == placeholder:
 			all.QueueNamespaces = append(all.QueueNamespaces, bound)
 		default:
-			return nil, fmt.Errorf("role binding %s/%s: the chart knows no such place", b.Namespace, b.Name)
+			return nil, fmt.Errorf("role binding %s/%s: the chart has no such place", b.Namespace, b.Name)
 		}
 	}
 	if err := all.addRoles(accounts); err != nil {

@@ -20,7 +20,7 @@ import (
 	"muster.dev/muster/pkg/service/pause"
 )
 
-// Admission says by what the rules of package policy are enforced.
+// Admission is by what the rules of package policy are enforced.
 type Admission string
 
 const (
@@ -33,7 +33,7 @@ const (
 	Automatic Admission = "auto"
 )
 
-// Chosen says by what the rules of each kind are enforced.
+// Chosen is by what the rules of each kind are enforced.
 type Chosen struct {
 	Validating, Mutating Admission
 }
@@ -59,7 +59,7 @@ func choose(ctx context.Context, client dynamic.Interface, wanted Admission) (Ch
 		case apierrors.IsNotFound(err):
 			*choice = Webhooks
 		case err != nil:
-			return Chosen{}, fmt.Errorf("look whether the API server serves %s: %w", resource, err)
+			return Chosen{}, fmt.Errorf("check whether the API server serves %s: %w", resource, err)
 		}
 	}
 	return c, nil
@@ -154,7 +154,7 @@ func replace(ctx context.Context, client dynamic.Interface, obsolete [][]byte) e
 	return nil
 }
 
-// of says by what the rules of a policy, or a binding, are enforced.
+// of returns by what the rules of a policy, or a binding, are enforced.
 func (c Chosen) of(document []byte) (Admission, error) {
 	var object metav1.PartialObjectMetadata
 	if err := yaml.Unmarshal(document, &object); err != nil {

@@ -33,7 +33,7 @@ type Options struct {
 	// Namespaces are those of queues; missing ones are created. The services may write in
 	// them only.
 	Namespaces []string
-	// Admission says by what the rules of package policy are enforced. Empty is Policies as
+	// Admission is by what the rules of package policy are enforced. Empty is Policies as
 	// far as they are served, without the removal of anything.
 	Admission Admission
 	// WebhookURL is how the API server reaches the webhooks of an intake outside of the

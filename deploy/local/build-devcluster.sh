@@ -13,7 +13,7 @@ version=$(../local/kubernetes-flags.sh)
 # show counts the lines of a Go command, says every few seconds how many there
 # were, and passes on what is no progress.
 show() {
-	local what=$1 of=$2 count=0 said=$SECONDS line
+	local what=$1 of=$2 count=0 shown=$SECONDS line
 	while IFS= read -r line; do
 		case $line in
 		'go: downloading '*) ;;
@@ -23,8 +23,8 @@ show() {
 			;;
 		esac
 		count=$((count + 1))
-		if [ $((SECONDS - said)) -ge 10 ]; then
-			said=$SECONDS
+		if [ $((SECONDS - shown)) -ge 10 ]; then
+			shown=$SECONDS
 			echo "  $what: $count$of ($SECONDS s)"
 		fi
 	done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the local stack in containers (docker-compose.yaml) in the background.
 #
-#   compose.sh able    succeed if this machine can; say why not
-#   compose.sh up      start it, wait until it serves, say how to use it
+#   compose.sh able    succeed if this machine can; print why not
+#   compose.sh up      start it, wait until it serves, print how to use it
 #   compose.sh down    stop it; nothing of it is left but the images and the secrets
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What Muster needs of the machine it is built and tested on.
 #
-#   machine.sh doctor                     say what is there, what is missing and how to get it
+#   machine.sh doctor                     print what is there, what is missing and how to get it
 #   machine.sh install postgres compiler  install what is missing, where that is possible;
 #                                         "images" is what making container images takes
 #

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the local stack (muster-dev) in the background.
 #
-#   stack.sh up [FLAG...]   start it, wait until it serves, say how to use it;
+#   stack.sh up [FLAG...]   start it, wait until it serves, print how to use it;
 #                           the flags are muster-dev's
 #   stack.sh down           stop it; nothing of it is left but its log
 set -euo pipefail
@@ -61,7 +61,7 @@ up() {
 	usage
 }
 
-# usage says how to use the stack. The kubeconfig of its own cluster gets a path that is the
+# usage prints how to use the stack. The kubeconfig of its own cluster gets a path that is the
 # same for every stack; with KUBECONFIG the stack uses a cluster of yours.
 usage() {
 	if [ -z "${KUBECONFIG:-}" ]; then

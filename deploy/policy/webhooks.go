@@ -20,7 +20,7 @@ const (
 	webhookTimeout = 5
 )
 
-// reach says for which objects the API server needs intake's answer. For all others that a
+// reach is for which objects the API server needs intake's answer. For all others that a
 // policy is for it goes on without one while intake is away, so that this stops nothing but
 // what is Muster's.
 type reach int
@@ -47,7 +47,7 @@ type Webhooks struct {
 	Settings
 	// Name is that of both configurations.
 	Name string
-	// Client says how the API server reaches intake; Path and a policy's name are added.
+	// Client is how the API server reaches intake; Path and a policy's name are added.
 	Client admission.WebhookClientConfig
 	// Namespaces are those of queues.
 	Namespaces []string

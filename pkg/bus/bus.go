@@ -32,7 +32,7 @@ type Bus struct {
 	reconnected map[chan struct{}]struct{} // told of each reconnection
 }
 
-// Options says how to connect.
+// Options is how to connect.
 type Options struct {
 	URL    string
 	Name   string      // of the client, shown by the server

@@ -83,7 +83,7 @@ func (n *laneNames) name(spare int) string {
 	return laneName(n.work.Durable, fmt.Sprintf("%s#%d", n.subject, spare))
 }
 
-// torn tells the errors of a server that cannot read the file of a consumer.
+// torn recognizes the errors of a server that cannot read the file of a consumer.
 func torn(refused *jetstream.APIError) bool {
 	return refused.ErrorCode == consumerStore ||
 		refused.ErrorCode == consumerBroken && strings.Contains(refused.Description, "error creating store for consumer")

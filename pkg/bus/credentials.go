@@ -13,7 +13,7 @@ import (
 // everybody's.
 func InboxPrefix(publicKey string) string { return "_INBOX_" + publicKey }
 
-// credentialOptions says who connects, by what the file holds: a .creds file is
+// credentialOptions returns who connects, by what the file holds: a .creds file is
 // recognised by its armour, anything else must be the seed of a user's nkey.
 func credentialOptions(file string) ([]nats.Option, error) {
 	if file == "" {

@@ -73,7 +73,7 @@ func (d Delivery) Event() (event.Envelope, event.Payload, error) {
 	return envelope, payload, nil
 }
 
-// Ack says that the message is done with; it will not come again. An error of
+// Ack reports that the message is done with; it will not come again. An error of
 // the connection means that it may come again, which readers must take anyway.
 func (d Delivery) Ack() {
 	if d.settler != nil {

@@ -30,7 +30,7 @@ func (b *Bus) KeepHistory(ctx context.Context, report func([]Cut, error)) error 
 func (b *Bus) cutHistory(ctx context.Context, name string) (cuts []Cut, err error) {
 	stream, err := b.js.Stream(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("look at stream %s: %w", name, err)
+		return nil, fmt.Errorf("read the state of stream %s: %w", name, err)
 	}
 	if !nearlyFull(stream.CachedInfo()) {
 		return nil, nil

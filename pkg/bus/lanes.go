@@ -86,7 +86,7 @@ func (l *lanes) lookOnce(ctx context.Context) (look, error) {
 			err = fmt.Errorf("%w: %w", ErrNoStream, err)
 		}
 		if err != nil {
-			return look{}, fmt.Errorf("look at stream %s: %w", l.work.Stream, err)
+			return look{}, fmt.Errorf("read the state of stream %s: %w", l.work.Stream, err)
 		}
 		l.stream = stream
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// StreamReader tells what a stream has; a Bus is one. See Bus for the meaning of
+// StreamReader reads what a stream has; a Bus is one. See Bus for the meaning of
 // each.
 type StreamReader interface {
 	State(ctx context.Context, stream string) (StreamState, error)

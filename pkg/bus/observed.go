@@ -42,7 +42,7 @@ func (b *Bus) KeepObserved(ctx context.Context, limits ObservedLimits, report fu
 func (b *Bus) boundObserved(ctx context.Context, name string, limits ObservedLimits) (purged []Cut, pause time.Duration, err error) {
 	stream, err := b.js.Stream(ctx, name)
 	if err != nil {
-		return nil, 0, fmt.Errorf("look at stream %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read the state of stream %s: %w", name, err)
 	}
 	if state := stream.CachedInfo().State; state.Bytes <= limits.Bytes && state.NumSubjects <= limits.Subjects {
 		return nil, 0, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrTooLarge is wrapped by Publish for an event above the server's limit.
-var ErrTooLarge = errors.New("event is larger than the server takes")
+var ErrTooLarge = errors.New("event is larger than the server accepts")
 
 // ErrFull is wrapped by Publish when the server takes no more of the subject or
 // the stream, or has no room at all. What is published later may be taken.
@@ -68,7 +68,7 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 		err = ctx.Err()
 	}
 	if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
-		err = fmt.Errorf("NATS does not say that it has stored it: %w: %w", context.DeadlineExceeded, err)
+		err = fmt.Errorf("NATS has not confirmed that it stored it: %w: %w", context.DeadlineExceeded, err)
 	}
 	p.storage.Note(p.subject, err, time.Now())
 	var refused *jetstream.APIError

@@ -32,10 +32,10 @@ type StreamState struct {
 func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 	s, err := b.js.Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return StreamState{}, fmt.Errorf("look at stream %s: %w: %w", stream, ErrNoStream, err)
+		return StreamState{}, fmt.Errorf("read the state of stream %s: %w: %w", stream, ErrNoStream, err)
 	}
 	if err != nil {
-		return StreamState{}, fmt.Errorf("look at stream %s: %w", stream, err)
+		return StreamState{}, fmt.Errorf("read the state of stream %s: %w", stream, err)
 	}
 	info := s.CachedInfo()
 	state := StreamState{Created: info.Created, Last: info.State.LastSeq, First: info.State.FirstSeq}
@@ -49,10 +49,10 @@ func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]bool, error) {
 	s, err := b.js.Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, fmt.Errorf("look at stream %s: %w: %w", stream, ErrNoStream, err)
+		return nil, fmt.Errorf("read the state of stream %s: %w: %w", stream, ErrNoStream, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at stream %s: %w", stream, err)
+		return nil, fmt.Errorf("read the state of stream %s: %w", stream, err)
 	}
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
@@ -69,10 +69,10 @@ func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]b
 func (b *Bus) LastMessage(ctx context.Context, stream, subject string) (*Delivery, error) {
 	s, err := b.js.Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, fmt.Errorf("look at stream %s: %w: %w", stream, ErrNoStream, err)
+		return nil, fmt.Errorf("read the state of stream %s: %w: %w", stream, ErrNoStream, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at stream %s: %w", stream, err)
+		return nil, fmt.Errorf("read the state of stream %s: %w", stream, err)
 	}
 	msg, err := s.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

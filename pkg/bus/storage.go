@@ -90,7 +90,7 @@ func (s *Storage) Failure(now time.Time) error {
 	return errors.Join(failures...)
 }
 
-// withoutRoom tells the errors of a server that has no room for messages or
+// withoutRoom recognizes the errors of a server that has no room for messages or
 // streams. That a queue is full is none of them.
 func withoutRoom(err error) bool {
 	var refused *jetstream.APIError
@@ -98,14 +98,14 @@ func withoutRoom(err error) bool {
 		slices.Contains([]jetstream.ErrorCode{storageResources, accountResources, insufficientResources, memoryResources}, refused.ErrorCode)
 }
 
-// onFullDisk tells the errors of a server whose disk is full. A stream that failed to write
+// onFullDisk recognizes the errors of a server whose disk is full. A stream that failed to write
 // stores nothing until the server is restarted, even when the disk has room again.
 func onFullDisk(err error) bool {
 	var refused *jetstream.APIError
 	return errors.As(err, &refused) && strings.Contains(refused.Description, "no space left on device")
 }
 
-// withoutFiles tells the errors of a server that has a stream, or a consumer, whose
+// withoutFiles recognizes the errors of a server that has a stream, or a consumer, whose
 // files are gone. It does not make them again by itself.
 func withoutFiles(err error) bool {
 	var refused *jetstream.APIError

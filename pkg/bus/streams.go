@@ -65,7 +65,7 @@ const (
 	notAvailable jetstream.ErrorCode = 10008
 )
 
-// explained says what to do about a server without room for the streams.
+// explained returns what to do about a server without room for the streams.
 func explained(err error) error {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == storageResources {
@@ -75,7 +75,7 @@ func explained(err error) error {
 	return err
 }
 
-// withoutLeader tells the errors of servers that have not agreed on a leader.
+// withoutLeader recognizes the errors of servers that have not agreed on a leader.
 func withoutLeader(err error) bool {
 	var refused *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) ||

@@ -36,7 +36,7 @@ type subscription struct {
 	subscribe func(context.Context) (jetstream.Consumer, error)
 	handle    jetstream.MessageHandler
 	options   []jetstream.PullConsumeOpt
-	// passing tells the errors after which the same consumer goes on by itself, when
+	// passing recognizes the errors after which the same consumer goes on by itself, when
 	// they end within silentMost.
 	passing func(error) bool
 }
@@ -151,7 +151,7 @@ func (g *gate) shut() {
 	g.closed = true
 }
 
-// errClosed says that the library has ended a consumer without an error.
+// errClosed means that the library has ended a consumer without an error.
 var errClosed = errors.New("reading has ended")
 
 // silence is for how long no server has answered for a consumer, as far as its errors

@@ -108,7 +108,7 @@ func returnUnread(out <-chan Delivery) {
 func (b *Bus) Redelivered(ctx context.Context, stream string) (redelivered int, err error) {
 	s, err := b.js.Stream(ctx, stream)
 	if err != nil {
-		return 0, fmt.Errorf("look at stream %s: %w", stream, err)
+		return 0, fmt.Errorf("read the state of stream %s: %w", stream, err)
 	}
 	consumers := s.ListConsumers(ctx)
 	for info := range consumers.Info() {

@@ -46,7 +46,7 @@ func stamped() []string {
 	}
 }
 
-// MistakenKeys says which labels and annotations of an object begin as Muster's do and do
+// MistakenKeys returns which labels and annotations of an object begin as Muster's do and do
 // nothing, because of their name or because they are in the wrong field.
 func MistakenKeys(tree map[string]any) (warnings []string) {
 	metadata, _ := tree["metadata"].(map[string]any)
@@ -64,7 +64,7 @@ func MistakenKeys(tree map[string]any) (warnings []string) {
 			if len(warnings) == mostNamed {
 				return append(warnings, "metadata: more labels and annotations that begin with "+Prefix+" do nothing")
 			}
-			warning := fmt.Sprintf("metadata.%s[%s]: does nothing, because Muster knows no such key", field, fault.Clip(key))
+			warning := fmt.Sprintf("metadata.%s[%s]: does nothing, because Muster has no such key", field, fault.Clip(key))
 			if right := known[key]; right != "" {
 				warning = fmt.Sprintf("metadata.%s[%s]: does nothing here; put it in metadata.%s", field, key, right)
 			} else if like := similarKey(key, known); like != "" {

@@ -11,7 +11,7 @@ import (
 // TestMistakenKeys: a key of Muster's that does nothing is named, with the one that is meant.
 func TestMistakenKeys(t *testing.T) {
 	t.Parallel()
-	const unknown = ": does nothing, because Muster knows no such key"
+	const unknown = ": does nothing, because Muster has no such key"
 	for name, c := range map[string]struct{ field, key, want string }{
 		"a known label":         {"labels", "muster.dev/queue-name", ""},
 		"a known annotation":    {"annotations", "muster.dev/run-time", ""},

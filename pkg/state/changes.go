@@ -99,7 +99,7 @@ type NodeRow struct {
 	Present bool
 	// Used is what pods outside any reservation take.
 	Used resource.List
-	// Drop says that the node is gone and nothing is reserved on it any more.
+	// Drop means that the node is gone and nothing is reserved on it any more.
 	Drop bool
 }
 

@@ -67,7 +67,7 @@ func (l *lifecycle) nextNumber(last int) int {
 	return last + 1
 }
 
-// explainChecks says whom a workload waits for.
+// explainChecks records whom a workload waits for.
 func (l *lifecycle) explainChecks(e *entry, now time.Time) {
 	e.Reason = checksReason(e.checks())
 	l.admission.SetAskedReason(e.ID, e.Reason)

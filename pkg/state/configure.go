@@ -16,7 +16,7 @@ func (p LocalQueueKey) Compare(q LocalQueueKey) int {
 	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Queue, q.Queue))
 }
 
-// LiveByQueue says how many workloads are live in which place.
+// LiveByQueue returns how many workloads are live in which place.
 func (s *State) LiveByQueue() map[LocalQueueKey]int {
 	places := map[LocalQueueKey]int{}
 	for e := range s.live.All() {

@@ -189,7 +189,7 @@ func (d *deadlines) explainSlowStart(e *entry, now time.Time) {
 	d.setStartingReason(e, d.slowStartMessage(e), now)
 }
 
-// slowStartMessage says what a gang that starts slowly lacks.
+// slowStartMessage returns what a gang that starts slowly lacks.
 func (d *deadlines) slowStartMessage(e *entry) string {
 	ready, all := d.readiness(e)
 	message := fmt.Sprintf("%s %d of %d pods are ready on their nodes", slowPrefix, ready, all)

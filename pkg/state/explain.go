@@ -93,7 +93,7 @@ func (s *State) TakeSnapshot(waiting int) *admission.SnapshotBuilder {
 // Outdated reports whether the state contradicts it; see admission.Outdated.
 func (h Handover) Outdated(s *admission.State) bool { return admission.Outdated(s, h.asked) }
 
-// Answer says why it waits; see admission.Answer.
+// Answer returns why it waits; see admission.Answer.
 func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enough func() bool) workload.Explanation {
 	explained := admission.Answer(s, complete, h.asked, now, enough)
 	explained.Reason = h.worded.reason(explained.Reason)
@@ -111,7 +111,7 @@ func (s *State) Certify(id workload.ID) (*certificate.Document, string) {
 	return admission.Certify(s.admission, id, func() bool { return false })
 }
 
-// Explain says why a workload waits and what would admit it. Of one that does not
+// Explain returns why a workload waits and what would admit it. Of one that does not
 // wait it says the reason alone.
 func (s *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
 	e := s.live.Get(id)

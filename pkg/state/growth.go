@@ -164,7 +164,7 @@ func (e *entry) unknownGroups() []string {
 	return strange
 }
 
-// explainGrowth says why a gang that grows waits for places.
+// explainGrowth records why a gang that grows waits for places.
 func (s *sizing) explainGrowth(e *entry, why workload.Reason, now time.Time) {
 	if e.growth == nil || !mayExplain(e, workload.ReasonGrowing) {
 		return

@@ -82,7 +82,7 @@ func (l *lifecycle) notReadyNodes(e *entry) string {
 	return strings.Join(texts, "; ")
 }
 
-// afterGrace says what follows for a running gang when a node of it stays not ready.
+// afterGrace returns what follows for a running gang when a node of it stays not ready.
 func (h *healing) afterGrace(e *entry) string {
 	lost := map[slot]int{}
 	for _, p := range e.Placements {

@@ -17,7 +17,7 @@ type Limits struct {
 // SetLimits sets the limits for what is submitted from now on.
 func (s *State) SetLimits(limits Limits) { s.limits = limits }
 
-// limitReached says why one more workload cannot be taken in now; nil when it can. It is
+// limitReached returns why one more workload cannot be taken in now; nil when it can. It is
 // not stored, so the same submission may come again.
 func (s *State) limitReached(queue string) *workload.Reason {
 	most := s.limits.InQueue
@@ -40,7 +40,7 @@ func (s *State) limitReached(queue string) *workload.Reason {
 	return nil
 }
 
-// exceededLimit says what the submission asks for that its queue does not allow; nil for
+// exceededLimit returns what the submission asks for that its queue does not allow; nil for
 // nothing.
 func (s *State) exceededLimit(w *workload.Workload, class string, manifest []byte) *workload.Reason {
 	rules := s.queues[w.Queue].Rules

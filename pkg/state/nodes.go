@@ -48,11 +48,11 @@ func (n *node) unreservedRequests() resource.List {
 	return sum
 }
 
-// lost says that the node is gone or was not ready for the grace. Its places are replaced;
+// lost reports that the node is gone or was not ready for the grace. Its places are replaced;
 // its pods may still run.
 func (n *node) lost() bool { return !n.present || n.overdue }
 
-// healthy says that nothing on the node needs another place.
+// healthy reports that nothing on the node needs another place.
 func (n *node) healthy() bool {
 	return n.present && n.Ready && !n.overdue && !n.Cordoned && len(n.Taints) == 0 && n.excess() == ""
 }

@@ -21,7 +21,7 @@ func (s *State) asked(id workload.ID, submitter string) (e *entry, live bool) {
 	return e, true
 }
 
-// emitRefusal says why what was asked of a workload is not done.
+// emitRefusal records why what was asked of a workload is not done.
 func (s *State) emitRefusal(e *entry, kind workload.ReasonKind, why string, now time.Time) {
 	record := e.Record
 	record.Reason = &workload.Reason{Kind: kind, Message: why}

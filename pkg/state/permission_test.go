@@ -77,7 +77,7 @@ func TestAGangFailsOverWhenItsPermissionHasRunOut(t *testing.T) {
 	s.step(time.Second)
 	returns(true)
 	s.is(workload.Queued, "")
-	if why := s.gang().Reason.Message; !strings.Contains(why, `cluster "c" is back, and has not yet said that nothing is left there`) {
+	if why := s.gang().Reason.Message; !strings.Contains(why, `cluster "c" is back, and has not yet reported that nothing is left there`) {
 		t.Errorf("the gang waits: %s", why)
 	}
 	s.ask(1, 2)

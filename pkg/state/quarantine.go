@@ -7,7 +7,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// QuarantineLevel says how far a workload is kept out of decisions.
+// QuarantineLevel is how far a workload is kept out of decisions.
 type QuarantineLevel int
 
 // Levels, from the least to the most.

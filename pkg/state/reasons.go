@@ -113,7 +113,7 @@ func (l *lifecycle) growthReason(e *entry) *workload.Reason {
 	return nil
 }
 
-// explainFixed says that a gang cannot get other places.
+// explainFixed records that a gang cannot get other places.
 func (l *lifecycle) explainFixed(e *entry, why string, now time.Time) {
 	reason := l.quarantined[e.ID].Reason()
 	reason.Message = why + "; the gang keeps its places: " + reason.Message

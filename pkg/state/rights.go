@@ -28,7 +28,7 @@ func (s *State) CheckRights(now time.Time) {
 	}
 }
 
-// forbidden says why the queue does not take the workload from who submitted it.
+// forbidden returns why the queue does not take the workload from who submitted it.
 func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
 	if queue.Rules.MaySubmit(w.Submitter, w.Namespace) {
 		if _, bound := queue.Rules.IdentityOf(w.Submitter); bound {

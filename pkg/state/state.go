@@ -134,7 +134,7 @@ func New(epoch int64, stored Stored) *State {
 	return s
 }
 
-// CatchUp says that a term begins, and what was observed before it is still to be
+// CatchUp reports that a term begins, and what was observed before it is still to be
 // taken in. Until BeginDecisions time does nothing to workloads: a place that is
 // reserved meanwhile, for pods that lost theirs, might be one that a pod of which
 // the state does not know yet has taken, and Postgres would refuse the commit.

@@ -137,7 +137,7 @@ func commandSize(w workload.Workload, manifest int) int64 {
 	return int64(frameBytes + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
 }
 
-// taken says that a submission has the id of another workload, in the words of the interface
+// taken reports that a submission has the id of another workload, in the words of the interface
 // that it came by.
 func taken(w *workload.Workload, phase workload.Phase) string {
 	what, other := "source and id are", "id"

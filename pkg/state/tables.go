@@ -73,7 +73,7 @@ func (t *tables) endAttempt(e *entry) {
 	t.started--
 }
 
-// restoreStarted tells admission of a gang that was admitted in an earlier term.
+// restoreStarted gives admission a gang that was admitted in an earlier term.
 func (t *tables) restoreStarted(e *entry) {
 	t.admission.Start(admission.Started{
 		Workload: &e.Workload, Order: e.order, Cluster: e.Cluster, Placements: e.Placements, Flavors: e.Flavors,

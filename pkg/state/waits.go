@@ -8,7 +8,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// waitsFor says what keeps the pods of a started gang from being ready, as far as it was
+// waitsFor returns what keeps the pods of a started gang from being ready, as far as it was
 // observed: of the first pod that tells a cause, else of the first that is being created;
 // empty when none tells.
 func (t *tables) waitsFor(e *entry) string {
@@ -29,7 +29,7 @@ func (t *tables) waitsFor(e *entry) string {
 	return creating
 }
 
-// lacksPods says that nothing has made a pod of a gang whose object is there, and who should;
+// lacksPods reports that nothing has made a pod of a gang whose object is there, and who should;
 // empty when a pod has been seen.
 func (t *tables) lacksPods(e *entry) string {
 	if g := t.gangs[gangKey{e.Cluster, e.ID}]; g != nil {

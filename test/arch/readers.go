@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// reading says how a package that decodes text is tried with arbitrary bytes: by its
+// reading is how a package that decodes text is tried with arbitrary bytes: by its
 // own fuzz targets, by those of packages that read through it, or not at all, because
 // Muster itself has written what it reads. calls is how often it decodes: with one
 // more, the targets may have to try more.

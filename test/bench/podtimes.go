@@ -80,7 +80,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// print tells the times since the beginning.
+// print prints the times since the beginning.
 func (t *podTimes) print(began time.Time) {
 	for step, name := range stepNames {
 		fmt.Printf("  pods %-14s first %6.2f s, last %6.2f s\n", name, t.first[step].Sub(began).Seconds(), t.last[step].Sub(began).Seconds())

@@ -17,7 +17,7 @@ type stages struct {
 	took map[string][]time.Duration
 }
 
-// stageOf tells the stages by the first words of the subjects, in their order.
+// stageOf finds the stages by the first words of the subjects, in their order.
 var stageOf = []struct{ subject, stage string }{
 	{"muster.workload.", "read by intake"},
 	{"muster.dispatch.", "admitted, committed, commanded"},

@@ -79,7 +79,7 @@ func described(o httpapi.Operation, answer object) object {
 	problem := object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}
 	responses := object{fmt.Sprint(o.Status): object{"description": http.StatusText(o.Status), "content": content}}
 	if o.Accepted {
-		responses["202"] = object{"description": "Accepted, and not stored yet: look at Location", "content": content}
+		responses["202"] = object{"description": "Accepted, and not stored yet: read Location", "content": content}
 	}
 	for _, status := range append([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusServiceUnavailable}, o.Refusals...) {
 		responses[fmt.Sprint(status)] = object{"description": http.StatusText(status), "content": problem}

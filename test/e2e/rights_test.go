@@ -319,7 +319,7 @@ func (w *world) may(account string, attributes authorizationv1.ResourceAttribute
 			return review.Status.Allowed
 		}
 		if w.ctx.Err() != nil || time.Now().After(deadline) {
-			w.t.Errorf("ask whether %s may %v: %v", account, attributes, err)
+			w.t.Errorf("check whether %s may %v: %v", account, attributes, err)
 			return false
 		}
 	}

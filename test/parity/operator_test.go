@@ -214,7 +214,7 @@ func (o *operator) until(met func() bool) bool {
 	return true
 }
 
-// why tells what KubeRay and Kubernetes say about a namespace.
+// why returns what KubeRay and Kubernetes report about a namespace.
 func (o *operator) why(namespace string) string {
 	events, err := o.kube.CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{})
 	if err != nil {

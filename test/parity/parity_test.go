@@ -202,7 +202,7 @@ func (o *operator) checkCleaner(s *subject) {
 	}
 }
 
-// byDefault tells the tolerations that the API server adds to every pod.
+// byDefault recognizes the tolerations that the API server adds to every pod.
 func byDefault(t corev1.Toleration) bool {
 	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect == corev1.TaintEffectNoExecute
 }

@@ -63,7 +63,7 @@ func (r *Requests) Submitted(workload string, pods, lacking int) {
 	r.gangs[workload] = &asker{pods: pods, lacking: lacking, whole: map[string]bool{}, used: map[string]bool{}}
 }
 
-// Harmed says that nodes may come for the workload and not be used, or that it may ask for
+// Harmed reports that nodes may come for the workload and not be used, or that it may ask for
 // some of them once more: one was taken away, or the workload was cancelled while it waited.
 func (r *Requests) Harmed(workload string) {
 	r.mu.Lock()
@@ -71,7 +71,7 @@ func (r *Requests) Harmed(workload string) {
 	r.gangs[workload].harmed = true
 }
 
-// Ended says that the workload has ended and holds nothing.
+// Ended reports that the workload has ended and holds nothing.
 func (r *Requests) Ended(workload string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -133,7 +133,7 @@ func (t *tally) showUnfinished(pkg string) {
 	}
 }
 
-// tick says what has been running for long when nothing was said lately.
+// tick prints what has been running for long when nothing was said lately.
 func (t *tally) tick(now time.Time) {
 	if now.Sub(t.spoke) < heartbeat/2 {
 		return

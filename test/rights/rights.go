@@ -37,7 +37,7 @@ func (g Grant) Covers(asked Right, namespace, name string) bool {
 	return g.Right == asked && (g.Namespace == "" || g.Namespace == namespace) && (g.Name == "" || g.Name == name)
 }
 
-// OfKueue tells rights that only a cluster with Kueue's definitions has a use for.
+// OfKueue recognizes rights that only a cluster with Kueue's definitions has a use for.
 func (r Right) OfKueue() bool {
 	return r.Group == "kueue.x-k8s.io" || r.Resource == "customresourcedefinitions"
 }

@@ -68,7 +68,7 @@ func (c *checker) created(o *object) {
 	delete(c.lost, key)
 }
 
-// excuse says that a user deleted an object of a workload: if that is in the very
+// excuse reports that a user deleted an object of a workload: if that is in the very
 // moment of its creation, it is created once more.
 func (c *checker) excuse(id workload.ID) {
 	if each := c.w.submits.by[id]; each != nil {

@@ -70,7 +70,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// left says what keeps the world from being done.
+// left returns what keeps the world from being done.
 func (c *checker) left() string {
 	w := c.w
 	var left []string

@@ -89,7 +89,7 @@ func (c *cluster) addNode(name string) {
 	c.changed("node " + name)
 }
 
-// changed tells the informers.
+// changed notifies the informers.
 func (c *cluster) changed(key string) {
 	for _, i := range c.informers {
 		i.offer(key)

@@ -69,7 +69,7 @@ func dispatch(m *machine, c *connection, h *held) {
 	w.repeatLost(m, c, r, values)
 }
 
-// repeatLost says again what the stream has lost, and what is asked for, as the
+// repeatLost publishes again what the stream has lost, and what is asked for, as the
 // dispatcher's app does.
 func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, values *bus.Values) {
 	var asked []*event.ReportWanted

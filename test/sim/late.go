@@ -15,7 +15,7 @@ const (
 	borrowers = 12
 )
 
-// lends says that there are late gangs in this seed: so it is in one of 32.
+// lends reports that there are late gangs in this seed: so it is in one of 32.
 func (w *World) lends() bool { return w.ruled() && w.Seed%32 == 5 }
 
 func (s *submitter) addLate() {

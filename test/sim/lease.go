@@ -29,7 +29,7 @@ type held struct {
 	sure  time.Time // when it was last known to be held; a process that stands still ages, too
 }
 
-// check says whether the lease is held, by what the machine itself knows.
+// check reports whether the lease is held, by what the machine itself knows.
 func (h *held) check() error {
 	if h.w.now.Sub(h.sure) > leaseDuration-leaseMargin {
 		return lease.ErrLost

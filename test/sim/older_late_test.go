@@ -20,7 +20,7 @@ func olderAndLate() *Script {
 	return &s
 }
 
-// TestMessagesOfLostTimeMayArriveLate tells the story that finds BugLateUncompared
+// TestMessagesOfLostTimeMayArriveLate plays the story that finds BugLateUncompared
 // without the bug.
 func TestMessagesOfLostTimeMayArriveLate(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func olderAgain() *Script {
 	return &s
 }
 
-// TestPostgresIsRestoredToAnOlderStateAgainAndAgain tells the story that finds
+// TestPostgresIsRestoredToAnOlderStateAgainAndAgain plays the story that finds
 // BugWatermarkMoves without the bug.
 func TestPostgresIsRestoredToAnOlderStateAgainAndAgain(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func (p policy) beyond(cohort string, used map[string]int64) (sum int64) {
 	return sum
 }
 
-// excess says by how much each queue and each cohort uses more than it may, given
+// excess returns by how much each queue and each cohort uses more than it may, given
 // what the queues use; only those that do.
 func (p policy) excess(used map[string]int64) map[string]int64 {
 	excess := map[string]int64{}

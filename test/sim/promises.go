@@ -209,7 +209,7 @@ func (c *checker) overdueSizes() {
 	}
 }
 
-// comesBefore says who comes first in a queue: priority, then submission.
+// comesBefore returns who comes first in a queue: priority, then submission.
 func comesBefore(a, b *row) bool {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Order, b.Order)) < 0
 }

@@ -18,7 +18,7 @@ import (
 // were.
 const firstScaled = 6000
 
-// scaled says that queues ask for nodes in this seed: so it is in every second from
+// scaled reports that queues ask for nodes in this seed: so it is in every second from
 // firstScaled on.
 func (w *World) scaled() bool { return w.Seed >= firstScaled && w.Seed%2 == 0 }
 

@@ -16,7 +16,7 @@ import (
 // firstShown is the first seed that may be shown.
 const firstShown = 7000
 
-// shown says that gangs show themselves in this seed: so it is in every fourth.
+// shown reports that gangs show themselves in this seed: so it is in every fourth.
 func (w *World) shown() bool { return w.scaled() && w.Seed >= firstShown && w.Seed%4 == 0 }
 
 const (

@@ -12,7 +12,7 @@ import (
 // Options is how a run is made.
 type Options struct {
 	Seed uint64
-	// Script says which faults there are instead of what the seed draws; nil for
+	// Script is which faults there are instead of what the seed draws; nil for
 	// the seed's.
 	Script *Script
 	// Bug is a planted fault of the software itself, to show that it is found.
@@ -126,11 +126,11 @@ func (w *World) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(w.random.Int64N(int64(most-least))).Truncate(time.Microsecond)
 }
 
-// tight says that quota is scarce in this seed, and that leaders take turns: so it
+// tight reports that quota is scarce in this seed, and that leaders take turns: so it
 // is in one of four from 1000 on.
 func (w *World) tight() bool { return w.Seed >= 1000 && w.Seed%4 == 3 }
 
-// ruled says that there are cohorts, preemption and fair sharing in this seed, that
+// ruled reports that there are cohorts, preemption and fair sharing in this seed, that
 // the configuration changes and that gangs grow and shrink: so it is in one of four
 // from 1001 on where the database refuses nothing. In every second of them leaders
 // take turns.

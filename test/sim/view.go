@@ -136,7 +136,7 @@ func (v *view) Workloads() (ids []workload.ID) {
 	return slices.Sorted(maps.Keys(has))
 }
 
-// WatchesRequests says that no changes of requests come: they are looked at again and again.
+// WatchesRequests reports that no changes of requests come: they are looked at again and again.
 func (v *view) WatchesRequests() bool { return false }
 
 // Clusters implements dispatcher.Cache.

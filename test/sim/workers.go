@@ -126,7 +126,7 @@ func (c *work) deliver(p *pending) {
 	}
 }
 
-// settler tells the consumer, unless that is lost on the way.
+// settler answers the consumer, unless that is lost on the way.
 type settler struct {
 	c *work
 	p *pending

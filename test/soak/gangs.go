@@ -95,7 +95,7 @@ func (s *soak) awaitEnds(ctx context.Context) error {
 	}
 }
 
-// describe tells of a workload that does not end.
+// describe describes a workload that does not end.
 func (s *soak) describe(w workload.Record) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

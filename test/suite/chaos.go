@@ -27,7 +27,7 @@ type Outcome struct {
 	Recovered []time.Duration
 	// Broken are the promises that were found broken.
 	Broken []string
-	// NotHere says why it was not tried.
+	// NotHere is why it was not tried.
 	NotHere string
 }
 

@@ -13,13 +13,13 @@ import (
 
 // Provider starts installations.
 type Provider interface {
-	// Name says in a few words what the parts are.
+	// Name returns in a few words what the parts are.
 	Name() string
 	// Start starts an installation, ready to be used, which ends with the test.
 	Start(t *testing.T, shape Shape) Installation
 }
 
-// Shape says how many there are of what there can be several of.
+// Shape is how many there are of what there can be several of.
 type Shape struct {
 	NATS int // servers, which form a cluster when there are several
 	// TLS: connections to and between NATS servers are encrypted, and clients show a
@@ -42,7 +42,7 @@ type Shape struct {
 
 // Installation is a running Muster with all that it needs.
 type Installation interface {
-	// Access says how the test reaches it.
+	// Access returns how the test reaches it.
 	Access() Access
 	// Break causes a fault of a part; mend ends the fault and returns when the
 	// part runs again, which is not necessarily ready yet.

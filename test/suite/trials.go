@@ -23,7 +23,7 @@ type Trial struct {
 	And *Trial
 }
 
-// String says what is done.
+// String returns what is done.
 func (t Trial) String() string {
 	if t.And != nil {
 		first := t
@@ -43,7 +43,7 @@ func (t Trial) String() string {
 	return what
 }
 
-// Kind says what a fault strikes: who leads, processes, streams, or connections.
+// Kind returns what a fault strikes: who leads, processes, streams, or connections.
 func (t Trial) Kind() string {
 	switch {
 	case t.Rival:

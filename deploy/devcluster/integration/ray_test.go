@@ -34,7 +34,7 @@ func sample(t *testing.T, name string, into any) {
 	}
 }
 
-// testRay tells a RayCluster's life and the ends of RayJobs, on one of two
+// testRay plays a RayCluster's life and the ends of RayJobs, on one of two
 // instances that run side by side. The signal of service managers ends the other one.
 func testRay(t *testing.T, first *instance) {
 	second := start(t, "--name=beside", "--fleet=laptop")

@@ -183,7 +183,7 @@ func (d *decision) mostPlaced(q *queue, fleet *placement.Fleet, w *workload.Work
 	return sets, found
 }
 
-// answered says whether searches have no answer: some are undecided, or cut for want of allowance.
+// answered is whether searches have no answer: some are undecided, or cut for want of allowance.
 type answered struct{ undecided, cut bool }
 
 // AskedReason is why a workload waits that has asked for nodes: for these pods, in a cluster,

@@ -61,7 +61,7 @@ func (s *State) Provisioned(id workload.ID, since time.Time) {
 	}
 }
 
-// SetAskedReason says why a workload waits that waits for checks.
+// SetAskedReason records why a workload waits that waits for checks.
 func (s *State) SetAskedReason(id workload.ID, why *workload.Reason) {
 	if w := s.waiting.Get(id); w != nil && w.Asked != nil && w.Asked.Checks != nil {
 		explained := *w.Asked // copies of the state share it

@@ -121,7 +121,7 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// BenchmarkWaiting tells the heap in use for 100,000 that wait.
+// BenchmarkWaiting measures the heap in use for 100,000 that wait.
 func BenchmarkWaiting(b *testing.B) {
 	for b.Loop() {
 		var before, after runtime.MemStats

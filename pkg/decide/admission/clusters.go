@@ -20,7 +20,7 @@ import (
 // fullest first. Each costs a search for places.
 const mostCompared = 4
 
-// SetSilent says which clusters do not report, and since when. Nothing new is started in
+// SetSilent records which clusters do not report, and since when. Nothing new is started in
 // them; gangs that run there stay.
 func (s *State) SetSilent(since map[string]time.Time) {
 	if maps.EqualFunc(s.silent, since, time.Time.Equal) {
@@ -30,7 +30,7 @@ func (s *State) SetSilent(since map[string]time.Time) {
 	s.events.clustersChanged = true
 }
 
-// SetUncleared says which of the silent clusters report again, but have not yet said that nothing
+// SetUncleared records which of the silent clusters report again, but have not yet said that nothing
 // is left there of what was started elsewhere meanwhile.
 func (s *State) SetUncleared(clusters map[string]bool) {
 	if maps.Equal(s.uncleared, clusters) {
@@ -72,7 +72,7 @@ func (s *State) barred(w *Waiting, cluster string) string {
 		return cordon.Message()
 	}
 	if s.uncleared[cluster] {
-		return fmt.Sprintf("cluster %q is back, and has not yet said that nothing is left there", cluster)
+		return fmt.Sprintf("cluster %q is back, and has not yet reported that nothing is left there", cluster)
 	}
 	if since := s.silent[cluster]; !since.IsZero() {
 		return fmt.Sprintf("cluster %q has not reported since %s", cluster, since.UTC().Format(time.RFC3339))

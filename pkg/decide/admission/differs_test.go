@@ -16,7 +16,7 @@ type pairing struct {
 	later []func() string                 // maps by pointers, whose counterparts are known at the end
 }
 
-// differs tells what differs between two states, empty for nothing. Functions are not
+// differs returns what differs between two states, empty for nothing. Functions are not
 // compared.
 func (s *State) differs(other *State) string {
 	p := &pairing{state: s, of: map[reflect.Value]reflect.Value{}}

@@ -61,7 +61,7 @@ func (d *decision) choiceOf(found, other *victims) *workload.PreemptionChoice {
 	return choice
 }
 
-// costText says what an evicted gang loses, to those who may see it. The sums of others
+// costText returns what an evicted gang loses, to those who may see it. The sums of others
 // are in the choice, which only operators see.
 func costText(cost workload.EvictionCost, cut bool) string {
 	if cut {

@@ -58,7 +58,7 @@ func (e *explainer) nearest() *flavoredSignature {
 	return nil
 }
 
-// roomIn says what the nodes of a cluster lack. The steps of its search are no queue's.
+// roomIn returns what the nodes of a cluster lack. The steps of its search are no queue's.
 func (e *explainer) roomIn(cluster string, flavored *flavoredSignature) string {
 	verdict := e.s.fleets[cluster].Solve(flavored.w, placement.Budget)
 	if verdict.Outcome == placement.Fits {

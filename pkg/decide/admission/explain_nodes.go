@@ -31,7 +31,7 @@ func (e *explainer) openNode() {
 	}
 }
 
-// opening says what opens a node.
+// opening returns what opens a node.
 func opening(n *capacity.Node) string {
 	var steps []string
 	if n.Cordoned {

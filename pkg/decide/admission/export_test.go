@@ -45,7 +45,7 @@ func Flavored(s *State) int { return len(s.flavored) }
 // Judged counts the answers of State.beyond that are kept.
 func Judged(s *State) int { return len(s.namespaces.judged) }
 
-// CopyDiffers tells in which field a copy of the state differs from it,
+// CopyDiffers returns in which field a copy of the state differs from it,
 // empty when there is none.
 func CopyDiffers(s *State) (path string) {
 	s.whatIf(s.clone, func(copied *State) {

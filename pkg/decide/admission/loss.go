@@ -33,7 +33,7 @@ func (s *State) evictionCost(g *Started, now time.Time) workload.EvictionCost {
 	return cost
 }
 
-// lossText says what an evicted gang loses.
+// lossText returns what an evicted gang loses.
 func lossText(cost workload.EvictionCost) string {
 	since := "admission"
 	if cost.Checkpoint {

@@ -27,7 +27,7 @@ type Namespace struct {
 	Ranges []workload.LimitRange
 }
 
-// unmet says which requirement of the selector the namespace does not meet; empty for none.
+// unmet returns which requirement of the selector the namespace does not meet; empty for none.
 func (n Namespace) unmet(s *quota.LabelSelector) string {
 	if n.Unread > 0 {
 		return fmt.Sprintf("it has %d labels, too many to be compared", n.Unread)
@@ -103,13 +103,13 @@ func (r *rangesChanged) note(namespace string) {
 	r.names[namespace] = true
 }
 
-// NamespacesKnown says that a cluster has reported all of its namespaces.
+// NamespacesKnown reports that a cluster has reported all of its namespaces.
 func (s *State) NamespacesKnown(cluster string) {
 	s.events.namespaces = s.events.namespaces || !s.namespaces.known[cluster]
 	s.namespaces.known[cluster] = true
 }
 
-// RequireNamespaces says that everything reported before the term has been read: from then
+// RequireNamespaces records that everything reported before the term has been read: from then
 // on a namespace that was not reported may not use a queue that selects.
 func (s *State) RequireNamespaces() {
 	s.namespaces.required, s.events.namespaces = true, true

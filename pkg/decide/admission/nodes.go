@@ -33,7 +33,7 @@ func (s *State) expect(sig *podSetSignature, gangs int) {
 	}
 }
 
-// SetCluster says that a cluster has listed its nodes. It may have none, and then nodes can be
+// SetCluster records that a cluster has listed its nodes. It may have none, and then nodes can be
 // asked for there; of a cluster that has not, none may be known yet.
 func (s *State) SetCluster(name string) {
 	if s.listed[name] {

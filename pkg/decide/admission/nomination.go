@@ -20,7 +20,7 @@ type nomination struct {
 	places   []workload.Placement
 	// awaits are the gangs that have to be gone first.
 	awaits []*Started
-	// choice says what the evictions for it cost; nil without any. cut: there may be
+	// choice is what the evictions for it cost; nil without any. cut: there may be
 	// cheaper ones.
 	choice *workload.PreemptionChoice
 	cut    bool

@@ -56,7 +56,7 @@ type Shrink struct {
 	Reason   workload.Reason
 }
 
-// Wait says why a workload does not start now.
+// Wait is why a workload does not start now.
 type Wait struct {
 	Workload workload.ID
 	Reason   workload.Reason

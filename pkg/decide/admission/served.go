@@ -11,7 +11,7 @@ import (
 // the definition of a kind may be installed later. Watchers report what their clusters serve;
 // of a cluster whose watcher does not, every kind counts as served.
 
-// SetServed says which kinds a cluster serves; empty is unknown.
+// SetServed records which kinds a cluster serves; empty is unknown.
 func (s *State) SetServed(cluster string, kinds []workload.ObjectKind) {
 	before, next := s.served[cluster], servedKinds(nil)
 	if len(kinds) > 0 {

@@ -84,5 +84,5 @@ func (w *Waiting) soFar() string {
 	if w.Asked.Placeholders {
 		return fmt.Sprintf("it is shown as placeholder pods in cluster %s, but ", w.Asked.Cluster)
 	}
-	return "the nodes that were asked for are said to be there, but "
+	return "the nodes that were asked for are reported to be there, but "
 }

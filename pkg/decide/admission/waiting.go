@@ -46,7 +46,7 @@ type Waiting struct {
 	TriedClusters []workload.TriedCluster
 	// Failures counts the requests for nodes that have failed since its last admission.
 	Failures int
-	// Held says why it alone is not admitted; empty when it may be.
+	// Held is why it alone is not admitted; empty when it may be.
 	Held string
 
 	holds     []quota.Charge   // while it is in State.asked, unless Asked.NoQuota
@@ -101,7 +101,7 @@ func (s *State) enqueue(w Waiting) *Waiting {
 	return added
 }
 
-// SetReported says whether the caller has the present reason of a waiting workload.
+// SetReported records whether the caller has the present reason of a waiting workload.
 func (s *State) SetReported(id workload.ID, reported bool) {
 	if w := s.waiting.Get(id); w != nil {
 		w.Reported = reported
@@ -131,7 +131,7 @@ func bothHeld(a, b *workload.Reason) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Message == b.Message)
 }
 
-// notSelected says why the namespace of a workload may not use its queue in any cluster;
+// notSelected returns why the namespace of a workload may not use its queue in any cluster;
 // empty when it may in one, or when there is no cluster yet.
 func (s *State) notSelected(w *Waiting) string {
 	if w.queue.quota.Selector() == nil {
@@ -176,7 +176,7 @@ func (s *State) HeldReason(w *workload.Workload) *workload.Reason {
 	return s.heldBy(&Waiting{Workload: w, queue: s.queue(s.clusterQueue(w))})
 }
 
-// HeldBy says what keeps workloads of a queue in a namespace from being admitted; empty
+// HeldBy returns what keeps workloads of a queue in a namespace from being admitted; empty
 // when nothing does.
 func (s *State) HeldBy(namespace, queue string) string {
 	return s.tree.HeldBy(namespace, queue, s.clusterQueue(&workload.Workload{Namespace: namespace, Queue: queue}))

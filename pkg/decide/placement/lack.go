@@ -24,7 +24,7 @@ type Lack struct {
 	Most int64
 	// Similar is a resource of the fleet with nearly the same name as one that no node has.
 	Similar resource.Name
-	// Terms says which of the pods' terms exclude all nodes; or, with Amounts, is empty.
+	// Terms is which of the pods' terms exclude all nodes; or, with Amounts, is empty.
 	Terms string
 	// Pods of the set are more than Room, the room of all nodes for them. Zero where
 	// another thing lacks.
@@ -34,7 +34,7 @@ type Lack struct {
 	Sum int64
 }
 
-// Sentence says what is missing.
+// Sentence returns what is missing.
 func (l *Lack) Sentence() string {
 	names := l.Amounts.Names()
 	switch {
@@ -90,7 +90,7 @@ func (f *Fleet) Lacks(podSets []workload.PodSet) (lack *Lack, nodes []string) {
 	return nil, nodes
 }
 
-// lackOf says why no node offers room to a pod of the set: what the whole fleet lacks,
+// lackOf returns why no node offers room to a pod of the set: what the whole fleet lacks,
 // then which terms exclude all nodes, then what the remaining nodes lack.
 func (f *Fleet) lackOf(set *workload.PodSet) *Lack {
 	all, t := f.inOrder(), &set.Template
@@ -140,7 +140,7 @@ func lackingAmount(set *workload.PodSet, nodes []*node) *Lack {
 	return nil
 }
 
-// excludingTerms says which of the labels that pods select no node has, if one alone
+// excludingTerms returns which of the labels that pods select no node has, if one alone
 // excludes all nodes.
 func excludingTerms(nodes []*node, t *workload.Template) string {
 	for _, key := range slices.Sorted(maps.Keys(t.NodeSelector)) {

@@ -68,7 +68,7 @@ func roomOn(n *capacity.Node, t *workload.Template, limit int) int {
 	return int(room)
 }
 
-// lack says what the nodes counted do not offer; nil when they offer enough.
+// lack returns what the nodes counted do not offer; nil when they offer enough.
 func (c *offerCount) lack() *Lack {
 	for i := range c.podSets {
 		if set := &c.podSets[i]; c.room[i] < set.Count {

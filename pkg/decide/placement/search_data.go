@@ -26,7 +26,7 @@ type search struct {
 // rules on multiples and least numbers. It has how each was composed.
 type paretoFrontier struct {
 	largest []countVector
-	// from says of which of left and right each is the sum, or, when right is
+	// from is of which of left and right each is the sum, or, when right is
 	// nil, of which of left it is what rules leave.
 	from        [][2]int
 	left, right *paretoFrontier

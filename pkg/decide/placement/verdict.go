@@ -43,7 +43,7 @@ const (
 	Searched Proof = "searched"
 )
 
-// Certificate says why a gang cannot fit: these pod sets cannot all be placed,
+// Certificate is why a gang cannot fit: these pod sets cannot all be placed,
 // whatever becomes of its others.
 type Certificate struct {
 	Proof    Proof

@@ -21,7 +21,7 @@ type AdmissionFairSharing struct {
 	// UsageSamplingInterval is for how long an admission counts as if it had run already,
 	// and how often the order is computed again; zero for five minutes.
 	UsageSamplingInterval workload.Duration `json:"usageSamplingInterval,omitempty"`
-	// ResourceWeights say how much a core, a byte or a piece of a resource counts; one of
+	// ResourceWeights are how much a core, a byte or a piece of a resource counts; one of
 	// what they do not name.
 	ResourceWeights map[resource.Name]float64 `json:"resourceWeights,omitempty"`
 }
@@ -34,7 +34,7 @@ func (a *AdmissionFairSharing) SamplingInterval() time.Duration {
 	return cmp.Or(time.Duration(a.UsageSamplingInterval), defaultSampling)
 }
 
-// AdmissionScope says whether the workloads of a ClusterQueue are ordered by the past use of
+// AdmissionScope is whether the workloads of a ClusterQueue are ordered by the past use of
 // their LocalQueues.
 type AdmissionScope struct {
 	AdmissionMode string `json:"admissionMode"`

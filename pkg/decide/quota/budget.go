@@ -72,7 +72,7 @@ type BudgetStop struct {
 	Until     time.Time     `json:"until"`
 }
 
-// Message says that the budget is used up, and until when.
+// Message reports that the budget is used up, and until when.
 func (h *BudgetStop) Message() string {
 	return fmt.Sprintf("budget of queue %s: used %s of %s %s until %s", h.Queue, thousands(h.Used), thousands(h.Hours), unitHours(h.Resource), h.Until.UTC().Format(time.DateOnly))
 }

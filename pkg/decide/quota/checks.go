@@ -37,7 +37,7 @@ func (c *Config) messagedChecks() map[string]*AdmissionCheck {
 	return byName
 }
 
-// unaskable says why a check that does not ask for nodes cannot be asked by message; empty
+// unaskable returns why a check that does not ask for nodes cannot be asked by message; empty
 // when it can.
 func unaskable(check *AdmissionCheck) string {
 	switch {

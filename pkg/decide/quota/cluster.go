@@ -40,7 +40,7 @@ type ClusterCordon struct {
 	Forced bool `json:"forced,omitempty"`
 }
 
-// Message says that the cluster is cordoned or drained, or leaves.
+// Message reports that the cluster is cordoned or drained, or leaves.
 func (c ClusterCordon) Message() string {
 	state := "is cordoned"
 	switch {

@@ -15,7 +15,7 @@ type Config struct {
 	Priorities    []PriorityClass `json:"workloadPriorityClasses,omitempty"`
 	// AdmissionChecks are those that ClusterQueues may name.
 	AdmissionChecks []AdmissionCheck `json:"admissionChecks,omitempty"`
-	// ProvisioningConfigs say how AdmissionChecks of ProvisioningController ask for nodes.
+	// ProvisioningConfigs are how AdmissionChecks of ProvisioningController request nodes.
 	ProvisioningConfigs []ProvisioningConfig `json:"provisioningRequestConfigs,omitempty"`
 	// Holds are queues that operators hold.
 	Holds []QueueStop `json:"queueHolds,omitempty"`
@@ -87,7 +87,7 @@ type ClusterQueue struct {
 	// ResourceGroups give the quota. Without any, the queue is bounded by the
 	// clusters alone.
 	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
-	// QuotaCheckStrategy says what resources count as that no group covers:
+	// QuotaCheckStrategy is what resources count as that no group covers:
 	// BlockUndeclared (Kueue's and the default: none may be used) or
 	// IgnoreUndeclared (bounded by the clusters alone). Pod slots (resource
 	// "pods") count only where they are covered.
@@ -121,7 +121,7 @@ const (
 	StopNone     = "None"
 	Hold         = "Hold"         // nothing new is admitted
 	HoldAndDrain = "HoldAndDrain" // and what was admitted is evicted
-	// Deleting is Hold for an object that its cluster is deleting. No manifest may say it.
+	// Deleting is Hold for an object that its cluster is deleting. No manifest may have it.
 	Deleting = "Deleting"
 )
 
@@ -149,7 +149,7 @@ type ResourceQuota struct {
 	LendingLimit   *int64
 }
 
-// FlavorFungibility says when the next flavor is tried although this one would
+// FlavorFungibility is when the next flavor is tried although this one would
 // do with borrowing or preemption.
 type FlavorFungibility struct {
 	WhenCanBorrow  string `json:"whenCanBorrow,omitempty"`  // MayStopSearch (default) or TryNextFlavor
@@ -158,7 +158,7 @@ type FlavorFungibility struct {
 	// one that needs preemption. BorrowingOverPreemption takes the one that borrows from
 	// nearer by, PreemptionOverBorrowing (also without a preference) one within quota.
 	Preference string `json:"preference,omitempty"`
-	// WhenNotProvisioned says what follows a request for nodes that fails: MayStopSearch (the
+	// WhenNotProvisioned is what follows a request for nodes that fails: MayStopSearch (the
 	// default) asks for the same again after a back-off, TryNextFlavor first goes on to the
 	// queue's next flavor. With it a request that is not provisioned within
 	// ProvisionWithinSeconds counts as one that failed; zero waits. Muster's own.
@@ -186,7 +186,7 @@ const (
 	preemptAlias = "Preempt"
 )
 
-// Preemption says whom a ClusterQueue's workloads may evict.
+// Preemption is whom a ClusterQueue's workloads may evict.
 type Preemption struct {
 	WithinClusterQueue  string              `json:"withinClusterQueue,omitempty"`
 	ReclaimWithinCohort string              `json:"reclaimWithinCohort,omitempty"`

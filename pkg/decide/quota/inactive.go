@@ -48,7 +48,7 @@ func (q *ClusterQueue) checks() []string {
 	return names
 }
 
-// Inactive says of which ClusterQueues nothing may be admitted although their manifests are
+// Inactive returns the ClusterQueues of which nothing may be admitted although their manifests are
 // valid, and why: they ask for what Muster does not do.
 func (c Config) Inactive() map[string]string {
 	inactive := map[string]string{}
@@ -60,7 +60,7 @@ func (c Config) Inactive() map[string]string {
 	return inactive
 }
 
-// unsupported says what the queue asks for that Muster does not do, or that is not there;
+// unsupported returns what the queue asks for that Muster does not do, or that is not there;
 // empty for nothing.
 func (c *Config) unsupported(q *ClusterQueue) string {
 	for _, name := range q.checks() {
@@ -113,7 +113,7 @@ func sharedFlavors(a, b FlavoredCheck) string {
 	return ""
 }
 
-// Inactive says why nothing of a ClusterQueue may be admitted; see Config.Inactive.
+// Inactive returns why nothing of a ClusterQueue may be admitted; see Config.Inactive.
 func (t *Tree) Inactive(clusterQueue string) string { return t.inactive[clusterQueue] }
 
 func (v *validation) admissionChecks(c *Config) {

@@ -31,7 +31,7 @@ type ProvisioningConfig struct {
 	Retry       *RetryStrategy `json:"retryStrategy,omitempty"`
 }
 
-// RetryStrategy says how often and when nodes are asked for again; nil is Kueue's default.
+// RetryStrategy is how often and when nodes are asked for again; nil is Kueue's default.
 type RetryStrategy struct {
 	LimitCount  *int64 `json:"backoffLimitCount,omitempty"`
 	BaseSeconds *int64 `json:"backoffBaseSeconds,omitempty"`
@@ -46,7 +46,7 @@ const (
 )
 
 // Limit is how often a request is repeated that has failed. A gang that shows itself as pods
-// waits as long as it takes, unless the configuration says otherwise.
+// waits as long as it takes, unless the configuration limits it.
 func (c *ProvisioningConfig) Limit() int {
 	if c.Retry == nil || c.Retry.LimitCount == nil {
 		if c.Class == workload.PlaceholderClass {
@@ -151,7 +151,7 @@ func (c *Config) provisioningByCheck() map[string]*ProvisioningConfig {
 	return byCheck
 }
 
-// missingConfig says what a check of ProvisioningController lacks; empty for nothing.
+// missingConfig returns what a check of ProvisioningController lacks; empty for nothing.
 func (c *Config) missingConfig(check *AdmissionCheck) string {
 	p := check.Parameters
 	switch {

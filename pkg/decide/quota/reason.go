@@ -10,7 +10,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Reason tells a user what keeps a gang out of its quota.
+// Reason is what keeps a gang out of its quota, for a user.
 func (o *Over) Reason() *workload.Reason {
 	amount := func(n int64) string { return resource.Format(o.Resource, n) }
 	shortage := &workload.QuotaShortage{
@@ -58,7 +58,7 @@ func (q *Queue) undeclared(set *workload.PodSet, names []resource.Name) *workloa
 	}
 }
 
-// since says of an operator's order what it does, since when, by whom and why.
+// since describes an operator's order: what it does, since when, by whom and why.
 func since(does string, at time.Time, by, why string) string {
 	text := fmt.Sprintf("%s since %s by %s", does, at.UTC().Format(time.RFC3339), by)
 	if why != "" {

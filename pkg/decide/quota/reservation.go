@@ -83,7 +83,7 @@ func (r *Reservation) Conflicts(from time.Time, runTime time.Duration) bool {
 	return from.Before(r.Until) && (runTime <= 0 || from.Add(runTime).After(r.From))
 }
 
-// Purpose says what the nodes are reserved for.
+// Purpose returns what the nodes are reserved for.
 func (r *Reservation) Purpose() string {
 	switch {
 	case r.ClusterQueue != "":
@@ -96,7 +96,7 @@ func (r *Reservation) Purpose() string {
 	return "maintenance"
 }
 
-// Message says what is reserved of nodes, without the names of those whom they are for,
+// Message returns what is reserved of nodes, without the names of those whom they are for,
 // because tenants read it.
 func (r *Reservation) Message(nodes []string) string {
 	what, purpose := fmt.Sprintf("%d nodes are", len(nodes)), "others"

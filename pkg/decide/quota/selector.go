@@ -35,7 +35,7 @@ const (
 // DoesNotExist hold of an object without the label.
 func (s *LabelSelector) Matches(labels map[string]string) bool { return s.Unmet(labels) == "" }
 
-// Unmet says which requirement the labels do not meet, the first by its place; empty when
+// Unmet returns which requirement the labels do not meet, the first by its place; empty when
 // they meet all.
 func (s *LabelSelector) Unmet(labels map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {

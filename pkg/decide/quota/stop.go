@@ -20,7 +20,7 @@ type QueueStop struct {
 	Why       string    `json:"why,omitempty"`
 }
 
-// Message says that the queue is held.
+// Message reports that the queue is held.
 func (h QueueStop) Message() string {
 	what := fmt.Sprintf("queue %q", h.Name)
 	if h.Namespace != "" {
@@ -29,7 +29,7 @@ func (h QueueStop) Message() string {
 	return h.message(what)
 }
 
-// OfClusterQueue says that the ClusterQueue is held.
+// OfClusterQueue reports that the ClusterQueue is held.
 func (h QueueStop) OfClusterQueue() string { return h.message(fmt.Sprintf("clusterQueue %q", h.Name)) }
 
 func (h QueueStop) message(what string) string { return since(what+" is held", h.Since, h.By, h.Why) }
@@ -43,7 +43,7 @@ func (t *Tree) StoppedBy(namespace, queue string) *QueueStop {
 // ClusterQueueStoppedBy returns the hold of a ClusterQueue, nil when no operator holds it.
 func (t *Tree) ClusterQueueStoppedBy(name string) *QueueStop { return t.clusterQueueHolds[name] }
 
-// HeldBy says what keeps workloads of a queue in a namespace, charged to a ClusterQueue,
+// HeldBy returns what keeps workloads of a queue in a namespace, charged to a ClusterQueue,
 // from being admitted; empty when nothing does.
 func (t *Tree) HeldBy(namespace, queue, clusterQueue string) string {
 	if h := t.StoppedBy(namespace, queue); h != nil {

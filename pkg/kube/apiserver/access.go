@@ -18,7 +18,7 @@ import (
 func Review(ctx context.Context, client authorization.SubjectAccessReviewsGetter, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 	answer, err := client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
-		return authorizationv1.SubjectAccessReviewStatus{}, fmt.Errorf("ask whether user %q may %s: %w", spec.User, action(spec.ResourceAttributes, spec.NonResourceAttributes), err)
+		return authorizationv1.SubjectAccessReviewStatus{}, fmt.Errorf("check whether user %q may %s: %w", spec.User, action(spec.ResourceAttributes, spec.NonResourceAttributes), err)
 	}
 	return answer.Status, nil
 }
@@ -29,7 +29,7 @@ func MayClient(ctx context.Context, client authorization.SelfSubjectAccessReview
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
 	answer, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask whether this service may %s: %w", action(&attributes, nil), err)
+		return false, fmt.Errorf("check whether this service may %s: %w", action(&attributes, nil), err)
 	}
 	return answer.Status.Allowed, nil
 }
@@ -51,7 +51,7 @@ func MayCreate(ctx context.Context, client authorization.SubjectAccessReviewsGet
 	return strings.TrimSuffix(why+": "+status.Reason, ": "), nil
 }
 
-// action says what a review asks about, in the words of kubectl auth can-i.
+// action returns what a review asks about, in the words of kubectl auth can-i.
 func action(object *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) string {
 	if object == nil {
 		return path.Verb + " " + path.Path

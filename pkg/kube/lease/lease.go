@@ -205,7 +205,7 @@ func work(ctx, leading context.Context, o Options, identity string, act func(con
 	defer context.AfterFunc(leading, cancel)()
 	epoch, err := takeEpoch(working, o, identity)
 	if err == nil {
-		o.Logger.Info("lease taken", zap.String("lease", o.Namespace+"/"+o.Name), zap.Int64("epoch", epoch))
+		o.Logger.Info("lease acquired", zap.String("lease", o.Namespace+"/"+o.Name), zap.Int64("epoch", epoch))
 		err = act(working, epoch)
 	}
 	switch cause := context.Cause(ctx); {

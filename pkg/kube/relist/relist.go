@@ -148,7 +148,7 @@ func (t *transport) now(r *http.Request) (now uint64, known bool, err error) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode >= http.StatusInternalServerError {
-		return 0, false, fmt.Errorf("ask %s for its resource version: %s", ask.URL.Path, response.Status)
+		return 0, false, fmt.Errorf("read the resource version of %s: %s", ask.URL.Path, response.Status)
 	}
 	var list metav1.PartialObjectMetadataList
 	if response.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(response.Body, answerMost)).Decode(&list) != nil {

@@ -83,7 +83,7 @@ func serverVersion(ctx context.Context, dir string) (int, error) {
 	path := filepath.Join(dir, "postgres")
 	printed, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
-		return 0, fmt.Errorf("ask %s for its version: %w", path, err)
+		return 0, fmt.Errorf("read the version of %s: %w", path, err)
 	}
 	match := versionPrinted.FindSubmatch(printed)
 	if match == nil {

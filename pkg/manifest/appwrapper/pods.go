@@ -61,7 +61,7 @@ func (it *item) podSet(n, of int, s source) (workload.PodSet, error) {
 	}
 	template, err := kube.PodTemplate(spec)
 	if err != nil {
-		return workload.PodSet{}, refuse(where+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
+		return workload.PodSet{}, refuse(where+".spec", "the containers together request too much: "+err.Error(), "ask for less")
 	}
 	// The dot keeps the name apart from those of Ray's groups, which have none.
 	name := fmt.Sprintf("%d.%s", it.number, strings.ToLower(it.id.Kind))

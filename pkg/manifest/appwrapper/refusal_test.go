@@ -84,7 +84,7 @@ func TestRefusalsOfWrappedObjects(t *testing.T) {
 		wrapped("apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j}, spec: {replicatedJobs: [{}]}"): "is no pod template; want an object with metadata and spec",
 		deployment("7"):                       "generictemplate.spec.template: is no pod template; want an object with metadata and spec",
 		deployment("{spec: {containers: 7}}"): "generictemplate.spec.template.spec: does not decode",
-		deployment("{spec: {containers: [{name: c, image: i, resources: {requests: {memory: 5Ei}}}, {name: d, image: i, resources: {requests: {memory: 4Ei}}}]}}"):   "the containers together ask too much",
+		deployment("{spec: {containers: [{name: c, image: i, resources: {requests: {memory: 5Ei}}}, {name: d, image: i, resources: {requests: {memory: 4Ei}}}]}}"):   "the containers together request too much",
 		deployment("{spec: {nodeName: node-1, containers: [{name: c, image: i}]}}"):                                                                                  "spec.template.spec.nodeName: is \"node-1\"; remove it",
 		deployment("{spec: {containers: [{name: c, image: i}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]}}"):       "topologySpreadConstraints[0].whenUnsatisfiable: is \"DoNotSchedule\"; want ScheduleAnyway",
 		deployment("{spec: {containers: [{name: c, image: i}], affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: z}]}}}}"):     "affinity.podAffinity: is required; use a preferred term",

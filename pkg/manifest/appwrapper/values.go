@@ -6,7 +6,7 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// refusal says what is wrong, where, and what would be right.
+// refusal is what is wrong, where, and what would be right.
 type refusal struct{ where, what, remedy string }
 
 func (r *refusal) Error() string { return fault.Printable(r.where + ": " + r.what + "; " + r.remedy) }

@@ -18,7 +18,7 @@ const (
 	Failed               // it has failed for good
 )
 
-// Ended says how an object, as the API server has it, stands, and why.
+// Ended returns how an object, as the API server has it, stands, and why.
 //
 // A word of Done matches the type of a condition that is True, whatever its
 // case, or the status that a RayJob or Pod has come to. MCAD took any condition

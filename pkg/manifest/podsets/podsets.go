@@ -32,7 +32,7 @@ var ErrInvalid = errors.New("invalid PodSets")
 // Is reports whether the document calls itself pod sets.
 func Is(tree map[string]any) bool { return tree["kind"] == Kind }
 
-// Paths says where in the document something is that an error finds in the
+// Paths is where in the document something is that an error finds in the
 // AppWrapper. The zero value is of an AppWrapper that was written as one.
 type Paths struct{ replacer *strings.Replacer }
 

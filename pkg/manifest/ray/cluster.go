@@ -88,7 +88,7 @@ func (r *reading) managedElsewhere(path string, manager *string) bool {
 	if manager == nil || *manager == "ray.io/kuberay-operator" {
 		return false
 	}
-	r.verdict.refuse(path+".managedBy", "is "+fault.Quote(*manager), `remove it, or say "ray.io/kuberay-operator"`)
+	r.verdict.refuse(path+".managedBy", "is "+fault.Quote(*manager), `remove it, or set it to "ray.io/kuberay-operator"`)
 	return *manager == multiKueue
 }
 

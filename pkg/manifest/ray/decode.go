@@ -34,7 +34,7 @@ func checkOldVersion(kind string, tree map[string]any) error {
 	default:
 		return refuse("apiVersion", "is "+fault.Quote(oldVersion)+", which has no "+kind, "want "+GroupVersion)
 	}
-	return decodeStrictly(tree, into, "is no field of "+oldVersion, "say apiVersion: "+GroupVersion+", or correct its name or place")
+	return decodeStrictly(tree, into, "is no field of "+oldVersion, "set apiVersion: "+GroupVersion+", or correct its name or place")
 }
 
 func decodeStrictly(tree map[string]any, into any, what, remedy string) error {

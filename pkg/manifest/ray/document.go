@@ -166,7 +166,7 @@ func (r *reader) checkText(text string) error {
 	return nil
 }
 
-// describe says what kind of value it is.
+// describe prints what kind of value it is.
 func describe(value any) string {
 	switch value := value.(type) {
 	case nil:

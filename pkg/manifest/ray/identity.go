@@ -40,7 +40,7 @@ func identify(v *verdict, tree map[string]any) (Object, error) {
 		}
 	}
 	if _, isObject := tree["spec"].(map[string]any); !isObject {
-		return o, refuse("spec", "is "+describe(tree["spec"]), "want an object that says what to run")
+		return o, refuse("spec", "is "+describe(tree["spec"]), "want an object with what to run")
 	}
 	if err := checkNames(o); err != nil {
 		return o, err
@@ -84,7 +84,7 @@ func checkNames(o Object) error {
 	}
 	if len(name) > limit {
 		return refuse(where, fmt.Sprintf("%s has %d characters", fault.Quote(name), len(name)),
-			fmt.Sprintf("KubeRay takes at most %d for a %s", limit, o.Kind))
+			fmt.Sprintf("KubeRay allows at most %d for a %s", limit, o.Kind))
 	}
 	// What follows a generateName is letters and digits.
 	if where == "metadata.generateName" {

@@ -170,7 +170,7 @@ func (j *jobSpec) checkRules(where string) error {
 	for i, rule := range j.spec.DeletionStrategy.DeletionRules {
 		path := fmt.Sprintf("%s[%d]", where, i)
 		if (rule.Condition.JobStatus == nil) == (rule.Condition.JobDeploymentStatus == nil) {
-			return refuse(path+".condition", "does not say when", "want one of jobStatus and jobDeploymentStatus")
+			return refuse(path+".condition", "is empty", "want one of jobStatus and jobDeploymentStatus")
 		}
 		if rule.Condition.TTLSeconds < 0 {
 			return refuse(path+".condition.ttlSeconds", fmt.Sprintf("is %d", rule.Condition.TTLSeconds), "want zero or more")

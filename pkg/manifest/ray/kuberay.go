@@ -160,7 +160,7 @@ func (c *clusterSpec) checkAuth() error {
 func (c *clusterSpec) checkUpgrade() error {
 	if s := c.spec.UpgradeStrategy; s != nil && s.Type != nil {
 		if c.path != "spec" {
-			return refuse(c.path+".upgradeStrategy", "is set", "remove it: KubeRay takes it for a RayCluster alone")
+			return refuse(c.path+".upgradeStrategy", "is set", "remove it: KubeRay reads it in a RayCluster alone")
 		}
 		if *s.Type != rayv1.RayClusterRecreate && *s.Type != rayv1.RayClusterUpgradeNone {
 			return refuse(c.path+".upgradeStrategy.type", "is "+fault.Quote(string(*s.Type)), "want Recreate or None")

@@ -59,7 +59,7 @@ func (m *member) readTemplate(r *reading) error {
 	}
 	template, err := kube.PodTemplate(m.spec)
 	if err != nil {
-		return refuse(m.path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
+		return refuse(m.path+".spec", "the containers together request too much: "+err.Error(), "ask for less")
 	}
 	m.set.Template, m.asCreated = template, template
 	return nil
@@ -75,7 +75,7 @@ func (c *clusterSpec) keepForCleanup(head *member) error {
 	cleaner.Containers = []corev1.Container{redisCleanupContainer(imageOf(head.spec.Containers))}
 	template, err := kube.PodTemplate(&cleaner)
 	if err != nil {
-		return refuse(head.path+".spec", "the containers together ask too much: "+err.Error(), "ask for less")
+		return refuse(head.path+".spec", "the containers together request too much: "+err.Error(), "ask for less")
 	}
 	head.set.Template = head.asCreated.Max(template)
 	return nil

@@ -16,7 +16,7 @@ func (r *refusal) Error() string { return fault.Printable(r.where + ": " + r.wha
 
 func (r *refusal) Unwrap() error { return ErrInvalid }
 
-// refuse says what is wrong, where, and what would be right.
+// refuse returns what is wrong, where, and what would be right.
 func refuse(where, what, remedy string) error {
 	return &refusal{where: where, what: what, remedy: remedy}
 }

@@ -50,7 +50,7 @@ func TestRefusalsOfKubeRay(t *testing.T) {
 		spec("authOptions: {mode: token, enableK8sTokenAuth: true, secretName: s}"):                                                                           "spec.authOptions.secretName: is set together with enableK8sTokenAuth; choose one of them",
 		spec("upgradeStrategy: {type: Rolling}"):                                                                                                              `spec.upgradeStrategy.type: is "Rolling"; want Recreate or None`,
 
-		inJobsCluster("upgradeStrategy: {type: Recreate}"):                       "spec.rayClusterSpec.upgradeStrategy: is set; remove it: KubeRay takes it for a RayCluster alone",
+		inJobsCluster("upgradeStrategy: {type: Recreate}"):                       "spec.rayClusterSpec.upgradeStrategy: is set; remove it: KubeRay reads it in a RayCluster alone",
 		inJobsCluster("authOptions: {mode: token, enableK8sTokenAuth: true}"):    "spec.rayClusterSpec.authOptions.enableK8sTokenAuth: is true; remove it: KubeRay does not support it for a RayJob",
 		job("clusterSelector: {a: b}"):                                           "spec.clusterSelector: has no ray.io/cluster; name the RayCluster in it",
 		job(borrowed + "\n  suspend: true"):                                      "spec.clusterSelector: is set together with suspend; choose one of them",
@@ -109,7 +109,7 @@ func TestRefusalsOfPods(t *testing.T) {
 		edit(t, glue, worker, worker+"\n          ports: [{containerPort: 1, hostPort: 70000}]"): "ports[0].hostPort: is 70000; want a port from 1 to 65535, or nothing",
 		edit(t, glue, worker, "limits: {'a b': 1}"):                                              `resources: "a b" cannot name a resource;`,
 		pod("resourceClaims: [{name: gpu, resourceClaimName: c}]"):                               "spec.workerGroupSpecs[0].template.spec.resourceClaims: is set; remove it: Muster does not plan dynamic resources",
-		edit(t, glue, "    rayStartParams: {}\n    template:\n      spec:\n        nodeSelector", "    rayStartParams: {}\n    template:\n      metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: block, kueue.x-k8s.io/podset-slice-required-topology: rack}}\n      spec:\n        nodeSelector"): "template.metadata.annotations.podset-slice-required-topology: is set without podset-slice-size; say how many pods a slice has",
+		edit(t, glue, "    rayStartParams: {}\n    template:\n      spec:\n        nodeSelector", "    rayStartParams: {}\n    template:\n      metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: block, kueue.x-k8s.io/podset-slice-required-topology: rack}}\n      spec:\n        nodeSelector"): "template.metadata.annotations.podset-slice-required-topology: is set without podset-slice-size; set how many pods a slice has",
 		"? [a, b]\n: c\n": "has a key that is no text; want names of fields as keys",
 	})
 }

@@ -125,7 +125,7 @@ func TestSamples(t *testing.T) {
 		"ray-service.deepseek":                              "headgroup 1, gpu-group 2, nvidia.com/gpu 16",
 		"ray-service.different-port":                        smallCluster,
 		"ray-service.high-availability":                     twoWorkers,
-		"ray-service.incremental-upgrade":                   headOnly + "; refused: spec.upgradeStrategy.type: is \"NewClusterWithIncrementalUpgrade\", with which KubeRay starts a second cluster beside the first; remove it, or say None; to upgrade, submit the new version under another name and cancel the old one when the new one runs",
+		"ray-service.incremental-upgrade":                   headOnly + "; refused: spec.upgradeStrategy.type: is \"NewClusterWithIncrementalUpgrade\", with which KubeRay starts a second cluster beside the first; remove it, or set it to None; to upgrade, submit the new version under another name and cancel the old one when the new one runs",
 		"ray-service.llm-serve":                             "headgroup 1, gpu-group 1, nvidia.com/gpu 4",
 		"ray-service.mobilenet":                             "headgroup 1, worker 1",
 		"ray-service.no-ray-serve-replica":                  "headgroup 1, small-group 2",

@@ -85,7 +85,7 @@ func (r *reading) checkServiceUpgrade(strategy *rayv1.RayServiceUpgradeStrategy)
 		return nil
 	case rayv1.RayServiceNewCluster, rayv1.RayServiceNewClusterWithIncrementalUpgrade:
 		r.verdict.refuse(where, "is "+fault.Quote(string(*strategy.Type))+", with which KubeRay starts a second cluster beside the first",
-			"remove it, or say None; to upgrade, submit the new version under another name and cancel the old one when the new one runs")
+			"remove it, or set it to None; to upgrade, submit the new version under another name and cancel the old one when the new one runs")
 		return nil
 	}
 	return refuse(where, "is "+fault.Quote(string(*strategy.Type)), "want None")

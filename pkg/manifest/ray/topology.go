@@ -67,11 +67,11 @@ func readTopology(members []member, i int) error {
 func (m *member) readSlices(t *workload.Topology, where, level, size string) error {
 	switch {
 	case level == "" && size != "":
-		return refuse(where+"."+sliceSize, "is set without "+sliceTopology, "say which label a slice's nodes share")
+		return refuse(where+"."+sliceSize, "is set without "+sliceTopology, "set the label that the nodes of a slice share")
 	case level == "":
 		return nil
 	case size == "" && m.hosts < 2:
-		return refuse(where+"."+sliceTopology, "is set without "+sliceSize, "say how many pods a slice has")
+		return refuse(where+"."+sliceTopology, "is set without "+sliceSize, "set how many pods a slice has")
 	}
 	t.SliceLevel, t.SliceSize = level, m.hosts
 	if size != "" {

@@ -6,7 +6,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 )
 
-// BudgetUsedUp says that a budget of a queue is used up. It is on EventsSubject(queue, ""), for it
+// BudgetUsedUp reports that a budget of a queue is used up. It is on EventsSubject(queue, ""), for it
 // is of no workload.
 type BudgetUsedUp struct {
 	Budget string `json:"budget"`
@@ -23,7 +23,7 @@ type BudgetUsedUp struct {
 	Used  float64 `json:"used"`
 	// Until is the end of the period.
 	Until time.Time `json:"until"`
-	// Message says it for people.
+	// Message is a sentence about it.
 	Message string `json:"message"`
 }
 

@@ -36,7 +36,7 @@ func (*NodeObserved) EventType() string { return "dev.muster.capacity.node.v1" }
 // CloudEventSubject implements Payload.
 func (e *NodeObserved) CloudEventSubject() string { return e.Node.Cluster + "/" + e.Node.Name }
 
-// NodeRemoved says that a node is gone. It takes the place of NodeObserved on
+// NodeRemoved reports that a node is gone. It takes the place of NodeObserved on
 // the node's subject.
 type NodeRemoved struct {
 	Version Version `json:"version"`
@@ -58,7 +58,7 @@ type CapacitySynced struct {
 	Cluster string        `json:"cluster"`
 	Nodes   []string      `json:"nodes"`
 	Gangs   []workload.ID `json:"gangs"` // workloads of which pods exist
-	// Namespaces says that all namespaces have been published, too. Those of earlier
+	// Namespaces means that all namespaces have been published, too. Those of earlier
 	// sessions that were not published again are gone.
 	Namespaces bool `json:"namespaces,omitempty"`
 	// Kinds are those of which objects can be created in the cluster. Empty is unknown: the
@@ -117,9 +117,9 @@ type GangPod struct {
 	// ExitCode is that of a container that has ended for good, where it is not
 	// zero; the largest of several.
 	ExitCode int32 `json:"exitCode,omitempty"`
-	// Waits says what keeps the pod from being ready: the reason for which a container
-	// waits, or why the pod is not scheduled. It is empty where nothing tells, and
-	// for all but the first pods that say the same.
+	// Waits is what keeps the pod from being ready: the reason for which a container
+	// waits, or why the pod is not scheduled. It is empty where the status has none,
+	// and for all but the first pods with the same.
 	Waits    string        `json:"waits,omitempty"`
 	Requests resource.List `json:"requests"` // effective, one pod slot included
 }

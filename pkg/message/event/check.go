@@ -10,7 +10,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 )
 
-// Bounds of what a cluster tells. A holder of the key of a cluster may publish anything
+// Bounds of what a cluster reports. A holder of the key of a cluster may publish anything
 // about it, and the memory and the database of all clusters take it in.
 //
 // They bind only what tenants of an honest cluster cannot write: otherwise a tenant's
@@ -188,7 +188,7 @@ func (c *check) status(s *GangStatus) {
 	if s.Attempt < 0 || s.Attempt > mostAttempt {
 		c.fail("attempt %d; want 0 to %d", s.Attempt, mostAttempt)
 	}
-	if s.Later < 0 || s.Later > mostAttempt/2 { // the attempts after it can be told of
+	if s.Later < 0 || s.Later > mostAttempt/2 { // the attempts after it can be reported
 		c.fail("later attempt %d; want 0 to %d", s.Later, mostAttempt/2)
 	}
 }

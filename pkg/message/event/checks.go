@@ -115,7 +115,7 @@ const (
 	mostAnnotation   = 4096
 )
 
-// Fault says what is wrong with an answer; empty for nothing.
+// Fault returns what is wrong with an answer; empty for nothing.
 func (e *CheckAnswer) Fault() string {
 	c := &check{}
 	c.text("check", e.Check)

@@ -68,17 +68,17 @@ type GangCommand struct {
 	// Provision, with Provision and Present, is the request for nodes that is to exist. With
 	// other states it is the one that is to be deleted.
 	Provision *ProvisionCommand `json:"provision,omitempty"`
-	// Yield, with Present, says that places were given up, and is the name of this
+	// Yield, with Present, is set when places were given up. It is the name of this
 	// command: the places are freed once GangStatus.Yielded repeats it.
 	Yield string `json:"yield,omitempty"`
 	// GiveUp, with Present, has a RayCluster give up workers for another workload.
 	GiveUp *GiveUp `json:"giveUp,omitempty"`
-	// PodSets are set with Present, Manifest where NeedsManifest says so.
+	// PodSets are set with Present, Manifest where NeedsManifest reports it.
 	PodSets  []workload.PodSet `json:"podSets,omitempty"`
 	Manifest json.RawMessage   `json:"manifest,omitempty"`
 }
 
-// GiveUp says which workers a RayCluster gives up.
+// GiveUp is which workers a RayCluster gives up.
 type GiveUp struct {
 	// Sizes are the most pods of worker groups that stay.
 	Sizes map[string]int `json:"sizes"`
@@ -112,7 +112,7 @@ const (
 	OutcomeFailed    = "failed"
 )
 
-// GangStatus is the state of a workload's objects, as the dispatcher knows it. Last
+// GangStatus is the state of a workload's objects, as the dispatcher reports it. Last
 // value per workload; repeating it changes nothing.
 type GangStatus struct {
 	Workload workload.ID `json:"workload"`
@@ -135,7 +135,7 @@ type GangStatus struct {
 	// LastCheckpoint is the reported time of the last checkpoint of its work; of several
 	// objects with pods the earliest, and none unless all report.
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
-	// Refused: the object can never be created; Message says why.
+	// Refused: the object can never be created; Message is why.
 	Refused bool `json:"refused,omitempty"`
 	// Mendable, with Refused: an administrator can mend that, by a right or a quota. The
 	// workload waits and is tried again.

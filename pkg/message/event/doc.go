@@ -10,11 +10,11 @@
 //	provision.go    requests for nodes, as a part of both
 //	permission.go   what lets a cluster keep its gangs                   to and from dispatchers
 //	checks.go       AdmissionChecks: what is asked, and the answers      to and from controllers
-//	demand.go,      what operators are to know                           from queue-manager
+//	demand.go,      what operators have to read                          from queue-manager
 //	budget.go
 //
 // An event becomes bytes by New and Envelope.Encode, or by Marshal in one step. Parse and Decode
-// read them. subjects.go says where each is published. What the key of a cluster can publish
+// read them. subjects.go has where each is published. What the key of a cluster can publish
 // is checked against bounds before it is used (check.go).
 //
 // It is not for transport (package bus) and not for meaning (package workload).

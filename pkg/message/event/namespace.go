@@ -23,7 +23,7 @@ type NamespaceObserved struct {
 	// Ranges are the LimitRanges of the namespace, by name; none when one of them, their number,
 	// or that of their amounts, is too much to be reported.
 	Ranges []workload.LimitRange `json:"ranges,omitempty"`
-	// Gone says that the namespace does not exist any more.
+	// Gone means that the namespace does not exist any more.
 	Gone bool `json:"gone,omitempty"`
 }
 

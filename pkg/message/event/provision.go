@@ -23,10 +23,10 @@ type ProvisionCommand struct {
 const (
 	RequestPending     = "Pending"         // no answer yet
 	RequestAccepted    = "Accepted"        // an autoscaler works on it
-	RequestProvisioned = "Provisioned"     // the nodes are said to be there
+	RequestProvisioned = "Provisioned"     // the nodes are reported to be there
 	RequestFailed      = "Failed"          // there will be none
 	RequestExpired     = "BookingExpired"  // the nodes are not kept any more
-	RequestRevoked     = "CapacityRevoked" // the nodes were taken away
+	RequestRevoked     = "CapacityRevoked" // the nodes were removed
 	RequestGone        = "Deleted"         // another party deleted the request
 )
 

@@ -20,7 +20,7 @@ const (
 
 var refusals = []string{NotMoved, NotHeld, NotResumed, NotRequeued, NotRanked, NotSaved}
 
-// IsRefusal reports whether a reason says that a request was refused.
+// IsRefusal reports whether a reason is that a request was refused.
 func IsRefusal(r *workload.Reason) bool {
 	return r != nil && slices.ContainsFunc(refusals, func(begins string) bool { return strings.HasPrefix(r.Message, begins) })
 }

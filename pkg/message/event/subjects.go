@@ -75,7 +75,7 @@ func DispatchSubject(cluster string, id workload.ID) string {
 // DispatchFilter matches all commands of one cluster.
 func DispatchFilter(cluster string) string { return "muster.dispatch." + cluster + ".*" }
 
-// StatusSubject holds what the dispatcher knows of a workload.
+// StatusSubject holds the dispatcher's status of a workload.
 func StatusSubject(cluster string, id workload.ID) string {
 	return "muster.status." + cluster + "." + token(string(id))
 }

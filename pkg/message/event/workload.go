@@ -37,7 +37,7 @@ func (*WorkloadSubmitted) EventType() string { return "dev.muster.workload.submi
 // CloudEventSubject implements Payload.
 func (e *WorkloadSubmitted) CloudEventSubject() string { return string(e.Workload.ID) }
 
-// WorkloadRejected says that a submission was refused for good, and why. It is
+// WorkloadRejected reports that a submission was refused for good, and why. It is
 // published by intake for what it cannot read and by queue-manager for what it
 // cannot accept.
 type WorkloadRejected struct {
@@ -148,14 +148,14 @@ func (e *WorkloadMove) CloudEventSubject() string { return string(e.Workload) }
 // About implements Request.
 func (e *WorkloadMove) About() workload.ID { return e.Workload }
 
-// RequestWaits says that a request came before the submission of its workload, and waits for
+// RequestWaits reports that a request came before the submission of its workload, and waits for
 // it. It is published by queue-manager; the request is taken in when the submission comes.
 type RequestWaits struct {
 	Workload workload.ID `json:"workload"`
 	Queue    string      `json:"queue"`
 	// Request is the type of the request.
 	Request string `json:"request"`
-	// Message says what it waits for, for people.
+	// Message is what it waits for, for people.
 	Message string `json:"message"`
 	// Until is when the request is given up; it is kept as a dead letter then.
 	Until time.Time `json:"until"`

@@ -12,12 +12,12 @@ import (
 func requestOperations() []Operation {
 	return []Operation{
 		{
-			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a waiting workload to another queue; its next event says whether it was moved",
+			ID: "move", Method: http.MethodPost, Path: "/v1/workloads/{id}/move", Summary: "Move a waiting workload to another queue; its next event shows whether it was moved",
 			Parameters: []Parameter{{Name: "queue", What: "The queue to wait in from now on."}, {Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Moving{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
 		{
-			ID: "holdWorkload", Method: http.MethodPut, Path: "/v1/workloads/{id}/hold", Summary: "Keep a waiting workload from admission until it is resumed; its next event says whether it is held",
+			ID: "holdWorkload", Method: http.MethodPut, Path: "/v1/workloads/{id}/hold", Summary: "Keep a waiting workload from admission until it is resumed; its next event shows whether it is held",
 			Parameters: []Parameter{{Name: "why", What: "A reason to store with it."}},
 			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},

@@ -62,13 +62,13 @@ type Changing struct {
 
 // Caller is as whom a request is answered.
 type Caller struct {
-	// Name is that of the token or certificate; queues know the caller as http/NAME.
+	// Name is that of the token or certificate; in queues the caller is http/NAME.
 	Name string `json:"name"`
 	// Operator: the caller sees and changes what is of others, too.
 	Operator bool `json:"operator,omitempty"`
 }
 
-// Clusters are the clusters that Muster knows.
+// Clusters are all clusters of Muster.
 type Clusters struct {
 	Clusters []query.ClusterStatus `json:"clusters"`
 }

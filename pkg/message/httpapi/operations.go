@@ -22,7 +22,7 @@ type Operation struct {
 	Operators bool
 	// Stream: the answer is server-sent events, each with Answer as data.
 	Stream bool
-	// Status and Answer are of success; Accepted says that 202 may come, too.
+	// Status and Answer are of success; with Accepted 202 may come, too.
 	Status   int
 	Accepted bool
 	Answer   any

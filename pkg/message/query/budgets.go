@@ -22,7 +22,7 @@ type Budget struct {
 // UsedUp reports whether nothing is left of it.
 func (b *Budget) UsedUp() bool { return !b.Upto.IsZero() && b.UsedHours >= float64(b.Hours) }
 
-// Message says how much was used, and until when.
+// Message returns how much was used, and until when.
 func (b *Budget) Message() string {
 	hold := b.Stop(int64(b.UsedHours), b.Upto, b.Until)
 	return hold.Message()

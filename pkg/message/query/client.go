@@ -13,7 +13,7 @@ import (
 // ErrNoAnswer is wrapped when no queue-manager answers.
 var ErrNoAnswer = errors.New("no queue-manager answers: is it running and connected to the same NATS?")
 
-// ProblemError is what queue-manager says of a request that it refuses or that has
+// ProblemError is queue-manager's answer to a request that it refuses or that has
 // failed.
 type ProblemError struct {
 	Message string
@@ -74,7 +74,7 @@ func (c *Client) Strays(ctx context.Context) (StraysAnswer, error) {
 	return ask[StraysAnswer](ctx, c.transport, StraysSubject, struct{}{})
 }
 
-// Explain says why a workload waits and what would admit it.
+// Explain returns why a workload waits and what would admit it.
 func (c *Client) Explain(ctx context.Context, request ExplainRequest) (ExplainAnswer, error) {
 	return ask[ExplainAnswer](ctx, c.transport, ExplainSubject, request)
 }

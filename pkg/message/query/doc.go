@@ -1,4 +1,4 @@
-// Package query is how people and tools ask queue-manager what it knows, and
+// Package query is how people and tools query queue-manager, and
 // change the configuration of queues, over NATS request-reply: the requests, the
 // answers, and a client.
 //

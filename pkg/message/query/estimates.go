@@ -10,7 +10,7 @@ import (
 type PastEstimate struct {
 	MadeAt time.Time `json:"madeAt"`
 	// P50 and P90 are the times by which it starts with that probability; zero where there
-	// was no time, and Unknown then says why.
+	// was no time, and Unknown is why.
 	P50     time.Time `json:"p50,omitzero"`
 	P90     time.Time `json:"p90,omitzero"`
 	Unknown string    `json:"unknown,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// LabelOperator says how a label is compared.
+// LabelOperator is how a label is compared.
 type LabelOperator string
 
 // The operators of label selectors.

@@ -133,7 +133,7 @@ type Queue struct {
 	// StopPolicy is set while a manifest holds the queue: Hold or HoldAndDrain;
 	// Deleting when its cluster deletes it.
 	StopPolicy string `json:"stopPolicy,omitempty"`
-	// Inactive says why nothing of the ClusterQueue is admitted although its manifest is
+	// Inactive is why nothing of the ClusterQueue is admitted although its manifest is
 	// valid: it asks for what Muster does not do.
 	Inactive string `json:"inactive,omitempty"`
 	// Hold is set while an operator holds the queue, in one or all of its namespaces, and
@@ -173,7 +173,7 @@ func (q Queue) ForTenant(submitter string) Queue {
 type ExplainRequest struct {
 	ID workload.ID `json:"id"`
 	// For is the submitter for whom a service asks, as in Workload.Submitter: he is
-	// told only of workloads that he could have submitted, and nothing of the
+	// shown only workloads that he could have submitted, and nothing of the
 	// workloads of other queues. Empty for an operator, who sees everything.
 	For string `json:"for,omitempty"`
 	// Certificate asks for a proof that the workload cannot start now, too.
@@ -184,7 +184,7 @@ type ExplainRequest struct {
 type ExplainAnswer struct {
 	workload.Explanation
 	// Certificate proves that the workload cannot start now, if the request asked for it.
-	// Where there is no proof, NoCertificate says why.
+	// Where there is no proof, NoCertificate is why.
 	Certificate   *certificate.Document `json:"certificate,omitempty"`
 	NoCertificate string                `json:"noCertificate,omitempty"`
 }

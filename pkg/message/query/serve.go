@@ -24,7 +24,7 @@ func Handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject str
 	return handle(ctx, nc, subject, func(ctx context.Context, _ string, r Request) (Answer, error) { return answer(ctx, r) })
 }
 
-// handle is Handle, and tells on which subject the request came.
+// handle is Handle with the subject on which the request came.
 func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
 	answer func(ctx context.Context, subject string, r Request) (Answer, error),
 ) error {

@@ -20,7 +20,7 @@ const StatusTimeout = 2 * time.Second
 // reason in a field Silent.
 type StatusAnswer struct {
 	At time.Time `json:"at"`
-	// Leader is the last one that Postgres knows; nil while Postgres is silent.
+	// Leader is the last one that Postgres has; nil while Postgres is silent.
 	Leader *LeaderStatus `json:"leader,omitempty"`
 	// Workloads counts the workloads that have not ended, by phase.
 	Workloads map[workload.Phase]int `json:"workloads,omitempty"`
@@ -96,7 +96,7 @@ type LeaderStatus struct {
 	Standbys int `json:"standbys"`
 }
 
-// ClusterStatus is what is known of a cluster.
+// ClusterStatus is the state of a cluster.
 type ClusterStatus struct {
 	Name       string `json:"name"`
 	Nodes      int    `json:"nodes"`
@@ -114,8 +114,8 @@ type ClusterStatus struct {
 	// LiveSince is when the first of them was admitted.
 	LiveSince time.Time `json:"liveSince,omitzero"`
 	// WatcherHeard and DispatcherHeard are the times of the last report of each in NATS;
-	// zero for none. A watcher repeats what it knows of nodes, and a dispatcher what it
-	// knows of live workloads, every few seconds.
+	// zero for none. A watcher repeats the state of nodes, and a dispatcher that of live
+	// workloads, every few seconds.
 	WatcherHeard    time.Time `json:"watcherHeard,omitzero"`
 	DispatcherHeard time.Time `json:"dispatcherHeard,omitzero"`
 	// FailedOver is when the gangs had left the cluster whose permission had run out; zero once
@@ -191,7 +191,7 @@ type NATSStatus struct {
 	Silent  string `json:"silent,omitempty"`
 	Version string `json:"version,omitempty"`
 	// Server is the one that the answering queue-manager is connected to, Cluster the
-	// name of its cluster; Servers are those that it tells clients of.
+	// name of its cluster; Servers are those that it announces to clients.
 	Server  string `json:"server,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
 	Servers int    `json:"servers,omitempty"`

@@ -107,7 +107,7 @@ type WhatIfWorkload struct {
 	Evicted bool `json:"evicted,omitempty"`
 	// Submitted: it is of the change.
 	Submitted bool `json:"submitted,omitempty"`
-	// Refused says why it would not be accepted.
+	// Refused is why it would not be accepted.
 	Refused string `json:"refused,omitempty"`
 }
 

@@ -33,16 +33,16 @@ type Queue struct {
 	Limits workload.Limits `json:"limits,omitzero"`
 	// PodPolicy is what pod templates may contain.
 	PodPolicy workload.PodPolicy `json:"podPolicy,omitzero"`
-	// ObjectPolicy says which objects are created for workloads.
+	// ObjectPolicy is which objects are created for workloads.
 	ObjectPolicy workload.ObjectPolicy `json:"objectPolicy,omitzero"`
 	// Submitters may submit to it; without any, every submitter that NATS lets publish to it.
 	Submitters []workload.Submitters `json:"submitters,omitempty"`
 	// Identities bind submitters of messages to users of Kubernetes.
 	Identities []workload.Bound `json:"identities,omitempty"`
-	// StrayPods says what happens with pods in its namespaces that are not of Muster:
+	// StrayPods is what happens with pods in its namespaces that are not of Muster:
 	// count (the default), warn or evict.
 	StrayPods string `json:"strayPods,omitempty"`
-	// OnLostCluster says what happens with its gangs when their cluster is out of reach: stay
+	// OnLostCluster is what happens with its gangs when their cluster is out of reach: stay
 	// (the default) or failover.
 	OnLostCluster string `json:"onLostCluster,omitempty"`
 }

@@ -30,7 +30,7 @@ func TestFaults(t *testing.T) {
 		"empty":                  {"", "the file is empty"},
 		"a text":                 {"queues", `line 1: "queues": want an object with queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing`},
 		"no queue":               {"cohorts: [{name: all}]", "queues: is missing, and there are no localQueues; want at least one queue, such as {name: research, namespaces: [research]}"},
-		"tab":                    {"queues:\n\t- name: a\n", "line 2: a tab indents the line; want spaces, YAML takes nothing else"},
+		"tab":                    {"queues:\n\t- name: a\n", "line 2: a tab indents the line; want spaces, YAML allows nothing else"},
 		"two documents":          {good + "---\n" + good, "line 15: another document begins; want one in a file"},
 		"a budget's hold":        {"queues: [{name: q, namespaces: [a]}]\nbudgetHolds: [{name: b, queue: q, since: 2026-01-01T00:00:00Z, until: 2026-01-02T00:00:00Z}]\n", "budgetHolds: queue-manager makes and ends holds of budgets; leave them out"},
 		"misspelt list":          {"queue: []\n", "line 1: queue: there is no such field; want one of queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing"},

@@ -77,7 +77,7 @@ func unreadable(content []byte, err error) error {
 		faults.Add("", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 	} else if !errors.As(err, &twice) {
 		if line := tabNear(content, faults[0].Line); line > 0 {
-			return fault.List{{Line: line, Text: "a tab indents the line; want spaces, YAML takes nothing else"}}
+			return fault.List{{Line: line, Text: "a tab indents the line; want spaces, YAML allows nothing else"}}
 		}
 	}
 	return faults

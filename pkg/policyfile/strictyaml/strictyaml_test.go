@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		"nothing":          {"# only this\n", "the file is empty"},
 		"another document": {"kind: a\n---\nkind: b\n", "line 3: another document begins; want one in a file"},
 		"a text":           {"hello", `line 1: "hello": want an object with kind, items, labels, count, share, on, since, raw`},
-		"a tab":            {"kind: a\nitems:\n\t- name: b\n", "line 3: a tab indents the line; want spaces, YAML takes nothing else"},
+		"a tab":            {"kind: a\nitems:\n\t- name: b\n", "line 3: a tab indents the line; want spaces, YAML allows nothing else"},
 		"not closed":       {"kind: [a\n", "line 1: did not find expected ',' or ']'"},
 		"a key twice":      {"kind: a\non: true\nkind: b\n", `line 3: mapping key "kind" already defined at line 1`},
 		"unknown field":    {"items:\n- name: a\n  nmae: b\n", "line 3: items[0].nmae: there is no such field; want one of name, weight"},

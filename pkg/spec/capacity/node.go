@@ -41,7 +41,7 @@ type Node struct {
 	Taints   []Taint           `json:"taints,omitempty"`
 	Ready    bool              `json:"ready"`
 	Cordoned bool              `json:"cordoned,omitempty"`
-	// Created is when the node's object was created; zero where the watcher does not say.
+	// Created is when the node's object was created; zero where the watcher does not report it.
 	Created     time.Time     `json:"created,omitzero"`
 	Allocatable resource.List `json:"allocatable"`
 	// Unmanaged is what pods that Muster does not manage use, one pod slot each.

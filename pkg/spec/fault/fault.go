@@ -26,7 +26,7 @@ type Fault struct {
 	Text string
 }
 
-// Error says all of it on one line, the place first: "file:line: path: text".
+// Error returns all of it on one line, the place first: "file:line: path: text".
 func (f Fault) Error() string {
 	var place string
 	switch {
@@ -72,7 +72,7 @@ func (l *List) Add(path, format string, args ...any) {
 	*l = append(*l, Fault{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-// Under adds what an error says of the value at a path: a List with each of its
+// Under adds the faults that an error has of the value at a path: a List with each of its
 // paths below it, any other error as one fault. Nil adds nothing.
 func (l *List) Under(path string, err error) {
 	if err == nil {

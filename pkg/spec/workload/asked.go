@@ -12,7 +12,7 @@ type Asked struct {
 	Release  AskedAt `json:"release,omitzero"` // of its places, by force
 }
 
-// AskedAt says where a request is among the messages of its stream. It is zero for a request
+// AskedAt is where a request is among the messages of its stream. It is zero for a request
 // that has no such place.
 type AskedAt struct {
 	Sequence uint64    `json:"sequence"`

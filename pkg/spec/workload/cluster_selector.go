@@ -10,7 +10,7 @@ import (
 // ClusterNameKey is the label that every cluster has: its name.
 const ClusterNameKey = "muster.dev/cluster"
 
-// ClusterSelector says in which clusters a gang may run, by their labels: Kubernetes'
+// ClusterSelector is in which clusters a gang may run, by their labels: Kubernetes'
 // equality-based requirements, separated by commas, all of which must hold. They are
 // KEY=VALUE (or KEY==VALUE), KEY!=VALUE, KEY (the label is there) and !KEY (it is not). As in
 // Kubernetes, KEY!=VALUE holds where there is no such label. Empty selects all clusters.

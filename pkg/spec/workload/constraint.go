@@ -43,7 +43,7 @@ const (
 	TopologyPreferred = "preferred" // in as few domains as possible
 )
 
-// Topology says how near to each other a pod set's pods must be.
+// Topology is how near to each other a pod set's pods must be.
 type Topology struct {
 	// Mode is required, preferred, or empty when only slices matter; Level is the
 	// node label whose values are the domains.

@@ -50,7 +50,7 @@ type ClusterReason struct {
 	Foreign bool `json:"foreign,omitempty"`
 }
 
-// ChangeKind says what is to change.
+// ChangeKind is what is to change.
 type ChangeKind string
 
 // The kinds of changes.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Hold says since when a workload is not admitted, and who asked for that.
+// Hold is since when a workload is not admitted, and who requested that.
 type Hold struct {
 	Since time.Time `json:"since"`
 	By    string    `json:"by"`
@@ -14,7 +14,7 @@ type Hold struct {
 	Own bool `json:"own,omitempty"`
 }
 
-// Message says that the workload is held; empty for no hold.
+// Message reports that the workload is held; empty for no hold.
 func (h *Hold) Message() string {
 	if h == nil {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// Identity is a user as an API server knows it. Its rights are asked for every
+// Identity is a user as an API server identifies it. Its rights are asked for every
 // object that is created on its behalf.
 type Identity struct {
 	User   string   `json:"user"`
@@ -66,7 +66,7 @@ func validAccount(account string) bool {
 }
 
 // fromKubernetes reports whether the submitter came by an object of a cluster. The
-// API server says who that is, not the queue.
+// API server identifies that user, not the queue.
 func fromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, ByKubernetes+"/") }
 
 // Home returns the cluster where the workload's object already is, because a user

@@ -38,14 +38,14 @@ type Life struct {
 	Tolerance *Tolerance `json:"tolerance,omitempty"`
 }
 
-// Tolerance says how often and how a workload is retried. What is not set is as the
+// Tolerance is how often and how a workload is retried. What is not set is as the
 // queue has it.
 type Tolerance struct {
 	// Retries is how often it is queued again.
 	Retries *int `json:"retries,omitempty"`
 	// Pause comes before each retry, instead of the queue's back-off.
 	Pause Duration `json:"pause,omitzero"`
-	// RetryFailed: an attempt whose objects say that they have failed counts as one
+	// RetryFailed: an attempt whose objects report their failure counts as one
 	// that lost pods, and is tried again.
 	RetryFailed bool `json:"retryFailed,omitempty"`
 	// LossDeadline is how long it may take from the loss of a pod until all pods

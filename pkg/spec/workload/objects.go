@@ -13,7 +13,7 @@ const DefaultKinds = "default"
 // AllKinds in a list allows every kind but those that are never allowed.
 const AllKinds = "*"
 
-// ObjectPolicy says which objects Muster creates for a queue's workloads; package
+// ObjectPolicy is which objects Muster creates for a queue's workloads; package
 // objectpolicy checks manifests against it. The zero value allows what gives a
 // submitter no right beyond his pods.
 type ObjectPolicy struct {

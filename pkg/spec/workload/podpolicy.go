@@ -23,7 +23,7 @@ const (
 // RequestsRequired is the value of PodPolicy.Requests that refuses pods without any.
 const RequestsRequired = "required"
 
-// PodPolicy says what pod templates of a queue's workloads may contain; package
+// PodPolicy is what pod templates of a queue's workloads may contain; package
 // podpolicy checks manifests against it. The zero value is PodsBaseline. The lists add
 // to what the mode allows; "*" in a list allows all.
 type PodPolicy struct {

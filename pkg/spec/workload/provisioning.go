@@ -37,7 +37,7 @@ type Provisioning struct {
 	Updates []PodSetUpdate `json:"podSetUpdates,omitempty"`
 	// Since is when it was made.
 	Since time.Time `json:"since,omitzero"`
-	// ReadySince is when the nodes were said to be there; zero before.
+	// ReadySince is when the nodes were reported to be there; zero before.
 	ReadySince time.Time `json:"readySince,omitzero"`
 	// Failures counts the requests that have failed since the last admission.
 	Failures int `json:"failures,omitempty"`
@@ -85,7 +85,7 @@ const PlaceholderClass = "placeholder-pods.muster.dev"
 // Placeholders reports whether nodes are asked for by pending pods.
 func (p *Provisioning) Placeholders() bool { return p.Class == PlaceholderClass }
 
-// DeadlineParameter says for how many seconds a gang of PlaceholderClass shows itself.
+// DeadlineParameter is for how many seconds a gang of PlaceholderClass shows itself.
 const DeadlineParameter = "deadlineSeconds"
 
 // defaultShown is for how long a gang shows itself without that parameter: an autoscaler gives

@@ -81,7 +81,7 @@ func ReasonKinds() []ReasonKind {
 	}
 }
 
-// Reason says why, as data and as a sentence.
+// Reason is why, as data and as a sentence.
 type Reason struct {
 	Kind    ReasonKind `json:"kind"`
 	Message string     `json:"message"`
@@ -192,7 +192,7 @@ type PreemptionCause struct {
 type EvictionCost struct {
 	// Lost since the last reported checkpoint or, without a report, since the admission.
 	Lost int64 `json:"lost"`
-	// Since is that time, of one workload; Checkpoint says that it is a checkpoint.
+	// Since is that time, of one workload; Checkpoint is true if it is a checkpoint.
 	Since      time.Time `json:"since,omitzero"`
 	Checkpoint bool      `json:"checkpoint,omitempty"`
 	// Restart is what a start takes from the admission until all pods are ready: the mean of

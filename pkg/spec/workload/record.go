@@ -22,14 +22,14 @@ type Record struct {
 	Placements []Placement `json:"placements,omitempty"`
 	// Flavors from which the current attempt is charged; empty without quota.
 	Flavors []PodSetFlavors `json:"flavors,omitempty"`
-	// Reason says why the workload waits, what keeps it from starting, or why it
+	// Reason is why the workload waits, what keeps it from starting, or why it
 	// ended; nil when all is well.
 	Reason *Reason `json:"reason,omitempty"`
 	// Position in its queue, from 1; 0 when it does not wait.
 	Position int32 `json:"position,omitempty"`
 	// CancelRequested: the workload is being or will be torn down for good.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
-	// Holding says that pods of the workload hold capacity or may do so: from its
+	// Holding is true while pods of the workload hold capacity or may do so: from its
 	// admission until they have been observed gone, also after its end.
 	Holding bool `json:"holding,omitempty"`
 	// Requeues counts the times that it was queued again because it did not become

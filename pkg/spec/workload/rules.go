@@ -38,7 +38,7 @@ type Rules struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Pods is what pod templates may contain.
 	Pods PodPolicy `json:"podPolicy,omitzero"`
-	// Objects says which objects are created for workloads.
+	// Objects is which objects are created for workloads.
 	Objects ObjectPolicy `json:"objectPolicy,omitzero"`
 	// Submitters may submit to the queue; empty for every submitter that NATS lets publish to it.
 	Submitters []Submitters `json:"submitters,omitempty"`
@@ -167,7 +167,7 @@ func (r Rules) HealWithin() time.Duration {
 
 // Declared is the declared run time of a workload that asks for a life of its
 // own: as it says, else as its queue says, and never more than after which it is
-// ended. Zero says that it is not known.
+// ended. Zero means that it is not known.
 func (r Rules) Declared(asked Life) time.Duration {
 	if asked.RunTime == 0 {
 		asked.RunTime = r.RunTime

@@ -7,7 +7,7 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 )
 
-// Unset says, of the resources of which a container of the pod asks none, how the request of
+// Unset is, for the resources that a container of the pod does not request, how the request of
 // the pod depends on the default of a container in its namespace (a LimitRange): it is the
 // largest of these sums.
 type Unset map[resource.Name][]DefaultSum

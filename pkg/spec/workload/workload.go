@@ -153,7 +153,7 @@ type Template struct {
 // (Kubernetes' NodeSelectorTerm).
 type NodeTerm struct {
 	Labels []Requirement `json:"labels,omitempty"`
-	// Fields are requirements on node fields; Kubernetes knows metadata.name.
+	// Fields are requirements on node fields; Kubernetes supports metadata.name.
 	Fields []Requirement `json:"fields,omitempty"`
 }
 

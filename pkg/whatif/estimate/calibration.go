@@ -57,7 +57,7 @@ type Pending struct{ Estimated, Waited time.Duration }
 // Quantiles are the waits at each of Levels.
 type Quantiles []time.Duration
 
-// Wait says which estimates are not scored yet; it replaces those of the last call.
+// Wait records which estimates are not scored yet; it replaces those of the last call.
 func (c *Calibration) Wait(pending []Pending) {
 	every := []*scores{&c.all, &c.classes[0], &c.classes[1], &c.classes[2]}
 	for _, s := range every {

@@ -39,7 +39,7 @@ type Forecast struct {
 	Starts map[workload.ID]time.Time
 	// Evicted are those of Running that are evicted in the play, in the order of their ids.
 	Evicted []workload.ID
-	// Refused says why a gang of Submit is not accepted.
+	// Refused is why a gang of Submit is not accepted.
 	Refused map[workload.ID]string
 	// Endless hold places, and nothing says until when, in the order of their ids: a gang
 	// without a start may wait for them.

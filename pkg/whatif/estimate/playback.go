@@ -31,7 +31,7 @@ type Outcome struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Cluster   string    `json:"cluster,omitempty"`
 	Evictions int       `json:"evictions,omitempty"`
-	// Refused says why it was not accepted.
+	// Refused is why it was not accepted.
 	Refused string `json:"refused,omitempty"`
 }
 

@@ -20,7 +20,7 @@ import (
 	"muster.dev/muster/pkg/whatif/swf"
 )
 
-// Config says what is made.
+// Config is what is made.
 type Config struct {
 	Jobs       int
 	Processors int // of the machine; the largest job asks for all

@@ -134,7 +134,7 @@ func (f *File) workload(path string, g *Gang, queues []state.Queue) (workload.Wo
 		w.PodSets = append(w.PodSets, set)
 	}
 	if w.Name == "" && !faults.Within(path+".manifest") {
-		faults.Add(path+".name", "is missing; want a name by which the steps can speak of the workload")
+		faults.Add(path+".name", "is missing; want a name by which the steps can refer to the workload")
 	}
 	if (len(g.Manifest) > 0) == (len(g.Pods) > 0) {
 		faults.Add(path, "want either pods or a manifest, not %s", map[bool]string{true: "both", false: "neither"}[len(g.Pods) > 0])

@@ -81,13 +81,13 @@ func match(field, name string, because workload.ReasonKind, texts []string, got 
 	}
 	for _, text := range texts {
 		if !strings.Contains(got[i].message(), text) {
-			differences = append(differences, fmt.Sprintf("%s: want the reason of %s to say %q, got %q", field, name, text, got[i].message()))
+			differences = append(differences, fmt.Sprintf("%s: want the reason of %s to contain %q, got %q", field, name, text, got[i].message()))
 		}
 	}
 	return differences
 }
 
-// state says what is with a workload, for a difference.
+// state returns what is with a workload, for a difference.
 func (p *play) state(name string) string {
 	record, known := p.Record(workload.ID(name))
 	switch {

@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"empty":                      {"# nothing\n", "the file is empty"},
 		"a list":                     {"- name: a\n", "line 1: a list: want an object with " + fields},
-		"tab":                        {"nodes:\n\t- name: a\n", "line 2: a tab indents the line; want spaces, YAML takes nothing else"},
+		"tab":                        {"nodes:\n\t- name: a\n", "line 2: a tab indents the line; want spaces, YAML allows nothing else"},
 		"broken":                     {"nodes: [a\nsteps: []\n", "line 1: did not find expected ',' or ']'"},
 		"key twice":                  {nodes + "nodes: []\n", `line 4: mapping key "nodes" already defined at line 1`},
 		"unknown field":              {nodes + "stpes: []\n", "line 4: stpes: there is no such field; want one of " + fields},
@@ -60,7 +60,7 @@ func TestFaults(t *testing.T) {
 		"pod set twice":              {"waiting: [{name: a, pods: [{name: w, requests: {}}, {name: w, requests: {}}]}]\n", `line 1: waiting[0].pods[1].name: "w" is a duplicate; want another name`},
 		"no pods":                    {"waiting: [{name: a, pods: [{name: w, count: 0, requests: {}}]}]\n", `line 1: waiting[0].pods[0].count: 0: want 1 to 10000`},
 		"manifest":                   {"waiting:\n- manifest:\n    kind: Deployment\n    apiVersion: apps/v1\n", `line 2: waiting[0].manifest: kind: is "Deployment"; want RayCluster, RayJob or RayService`},
-		"workload without name":      {"waiting: [{pods: [{name: w, requests: {}}]}]\n", "line 1: waiting[0].name: is missing; want a name by which the steps can speak of the workload"},
+		"workload without name":      {"waiting: [{pods: [{name: w, requests: {}}]}]\n", "line 1: waiting[0].name: is missing; want a name by which the steps can refer to the workload"},
 		"workload twice":             {nodes + "running: [{name: a, pods: [{name: w, requests: {}}]}]\n", `line 3: waiting[0].name: "a" is the name of the workload at running[0], too; want another`},
 		"which queue":                {"queues: [{name: q}, {name: r}]\n" + nodes, "line 4: waiting[0].queue: is missing; want one of q, r"},
 		"priority and class":         {"waiting: [{name: a, priority: 1, priorityClass: high, pods: [{name: w, requests: {}}]}]\n", "line 1: waiting[0].priorityClass: there is priority, too; want one of them"},

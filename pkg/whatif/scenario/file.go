@@ -13,7 +13,7 @@ import (
 
 // File is a scenario as it is written.
 type File struct {
-	// Name says in a sentence what the scenario shows.
+	// Name is in a sentence what the scenario shows.
 	Name string `json:"name"`
 	// Start is the time at which it begins, by default 2026-01-01 08:00 UTC.
 	Start time.Time `json:"start,omitzero"`

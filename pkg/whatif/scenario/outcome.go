@@ -9,7 +9,7 @@ import (
 // Outcome is all that happened in a scenario.
 type Outcome struct {
 	Name string `json:"name"`
-	// Passed says that something was expected, and all of it happened.
+	// Passed means that something was expected, and all of it happened.
 	Passed bool `json:"passed"`
 	// Checked is the number of steps that expect something.
 	Checked int `json:"checked"`

@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/pkg/whatif/estimate"
 )
 
-// ETA says how true the estimated start times were that jobs got when they were submitted
+// ETA is how true the estimated start times were that jobs got when they were submitted
 // and had to wait. A job that starts at once has none.
 type ETA struct {
 	// Estimated jobs had an estimate. Of Unknown ones nothing could be said.

@@ -22,7 +22,7 @@ const (
 	processor = resource.Name("muster.dev/processor")
 )
 
-// Shape says what a log's jobs are as gangs.
+// Shape is what a log's jobs are as gangs.
 type Shape struct {
 	// Pod is what the pod of a processor requests; nil is one muster.dev/processor.
 	Pod resource.List

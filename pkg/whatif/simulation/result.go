@@ -60,7 +60,7 @@ type Left struct {
 // Total is the number of jobs left out.
 func (l Left) Total() int { return l.TooLarge + l.NoProcessors + l.NoRunTime + l.NoRequestedTime }
 
-// String says how many were left out, and why.
+// String returns how many were left out, and why.
 func (l Left) String() string {
 	return fmt.Sprintf("%d ask for more processors than there are, %d for none, %d have no run time, %d no requested time",
 		l.TooLarge, l.NoProcessors, l.NoRunTime, l.NoRequestedTime)

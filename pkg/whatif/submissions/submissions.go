@@ -22,7 +22,7 @@ import (
 	"muster.dev/muster/pkg/whatif/swf"
 )
 
-// Options says what a file leaves open.
+// Options is what a file leaves open.
 type Options struct {
 	// Queue of submissions that name none.
 	Queue string

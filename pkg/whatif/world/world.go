@@ -109,7 +109,7 @@ func (r *World) Record(id workload.ID) (workload.Record, bool) {
 	return *record, true
 }
 
-// Explain says why a workload waits, and the smallest changes that would admit it.
+// Explain returns why a workload waits, and the smallest changes that would admit it.
 func (r *World) Explain(id workload.ID) (workload.Explanation, error) {
 	return r.state.Explain(id, r.now)
 }
@@ -211,7 +211,7 @@ func (r *World) End(id workload.ID, outcome string) ([]Step, error) {
 	return r.settle(), nil
 }
 
-// Gone says that the pods of a workload have been seen gone.
+// Gone reports that the pods of a workload have been seen gone.
 func (r *World) Gone(id workload.ID) ([]Step, error) {
 	record, known := r.records[id]
 	if !known || !record.Holding {

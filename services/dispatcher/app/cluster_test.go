@@ -184,7 +184,7 @@ func (w *world) running(id workload.ID) map[string]int {
 	return count
 }
 
-// describe tells of the namespace's pods, for a failed wait.
+// describe describes the namespace's pods, for a failed wait.
 func (w *world) describe() string {
 	list, err := w.core.CoreV1().Pods(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -168,7 +168,7 @@ func (p *permitted) ask(ctx context.Context) {
 		err = p.reporter.publish(ctx, event.PermissionAskedSubject(p.reporter.cluster), asked, 0)
 	}
 	if p.reportedGone = p.reportedGone || err == nil; err != nil && ctx.Err() == nil {
-		p.logger.Warn("cannot ask for the permission of the cluster; retrying", zap.Error(err))
+		p.logger.Warn("cannot request the permission of the cluster; retrying", zap.Error(err))
 	}
 }
 

@@ -37,7 +37,7 @@ type (
 // NewPermission returns what keeps the permission of a cluster.
 var NewPermission = permission.New
 
-// ErrPermissionChanged says that another process has stored another permission.
+// ErrPermissionChanged means that another process has stored another permission.
 var ErrPermissionChanged = permission.ErrChanged
 
 // New returns a reconciler that is driven by hand.

@@ -62,7 +62,7 @@ func (c *HTTPConfig) register(flags *flag.FlagSet) {
 	flags.StringVar(&c.OIDCIssuer, "http-oidc-issuer", "", "`URL` of an OpenID Connect provider whose ID tokens the HTTP API accepts as bearer tokens")
 	flags.StringVar(&c.OIDCClientID, "http-oidc-client-id", "", "`client` of the provider for which the ID tokens are")
 	flags.StringVar(&c.OIDCClaim, "http-oidc-claim", "sub", "`claim` of an ID token that names the caller; with email, the provider must have verified the address")
-	flags.StringVar(&c.OIDCPrefix, "http-oidc-prefix", "oidc.", "`text` before the claim in the caller's name: with oidc. queues know the user ann as http/oidc.ann")
+	flags.StringVar(&c.OIDCPrefix, "http-oidc-prefix", "oidc.", "`text` before the claim in the caller's name: with oidc. the user ann is http/oidc.ann in queues")
 	flags.IntVar(&c.ConnectionsPerAddress, "http-connections-per-address", defaultConnections, "open connections to the HTTP API per client address; raise it behind a proxy, whose clients share one address")
 }
 

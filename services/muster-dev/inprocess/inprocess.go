@@ -157,7 +157,7 @@ func (r *running) awaitReady(ctx context.Context) error {
 	}
 }
 
-// ErrStillRuns says that a service has not ended in time.
+// ErrStillRuns means that a service has not ended in time.
 var ErrStillRuns = errors.New("the service does not stop")
 
 // Stop stops a service and returns how it ended; a clean end is nil, and so is the stop of

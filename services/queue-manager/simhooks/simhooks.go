@@ -105,5 +105,5 @@ var (
 // Encode makes the messages of the outbox.
 var Encode = store.Encode
 
-// LeastEpochAndStep says how an epoch follows the stored one.
+// LeastEpochAndStep is how an epoch follows the stored one.
 var LeastEpochAndStep = store.LeastEpochAndStep

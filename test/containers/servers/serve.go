@@ -187,7 +187,7 @@ func (s *servers) printSummary() error {
 	return nil
 }
 
-// introduce says what the tests use.
+// introduce prints what the tests use.
 func (s *servers) introduce() {
 	where := "in a container of " + docker.PostgresImage()
 	if s.named {

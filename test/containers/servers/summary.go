@@ -8,7 +8,7 @@ import (
 	"muster.dev/muster/pkg/testkit/tally"
 )
 
-// summary says where the servers of the tests of which packages ran, a line for each kind
+// summary returns where the servers of the tests of which packages ran, a line for each kind
 // and place; root is the directory of the repository.
 func summary(root string, notes []tally.Note) []string {
 	var lines []string

@@ -111,7 +111,7 @@ func (t *Tables) Owner(statement string, args ...any) error {
 	return nil
 }
 
-// where says into which table a part goes, and how a row of a workload is known.
+// where is into which table a part goes, and how a row of a workload is known.
 var where = map[simhooks.Part][2]string{
 	simhooks.PartAdded: {"workloads", "NEW.id = '%s'"}, simhooks.PartPlaces: {"reservations", "NEW.workload = '%s'"},
 	simhooks.PartEnd: {"archive", "NEW.id = '%s'"}, simhooks.PartHistory: {"history", "NEW.workload = '%s'"},

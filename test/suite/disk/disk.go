@@ -29,7 +29,7 @@ const mountedAt = "MUSTER_TEST_DISK"
 // ErrNotHere is wrapped when this machine cannot mount file systems of processes.
 var ErrNotHere = errors.New("no FUSE here")
 
-// Here says why a disk cannot be made on this machine; nil when it can.
+// Here returns why a disk cannot be made on this machine; nil when it can.
 func Here() error {
 	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *Disk) PowerOff() error { return d.command("off") }
 // kept by chance, as is the length of each file.
 func (d *Disk) PowerOffTorn(seed uint64) error { return d.command("torn %d", seed) }
 
-// Strict says whether names last only when their directory was forced to the disk.
+// Strict reports whether names last only when their directory was forced to the disk.
 // Otherwise they last when any file was, as with the journal of ext4 or XFS.
 func (d *Disk) Strict(on bool) error { return d.command("strict %t", on) }
 

@@ -28,7 +28,7 @@ type names struct {
 	files           map[string]string // what is mounted, by where
 }
 
-// namesHere says why there can be no names on this machine; nil when there can.
+// namesHere returns why there can be no names on this machine; nil when there can.
 func namesHere() error {
 	if os.Geteuid() != 0 {
 		return errors.New("only root mounts a resolv.conf for one process")

@@ -54,7 +54,7 @@ func counted(nodes []placement.View, w *workload.Workload, c *placement.Certific
 		}
 	}
 	if room >= count || room != c.Room {
-		return fmt.Errorf("nodes take %d of %d pods of %q, the certificate says %d", room, count, w.PodSets[0].Name, c.Room)
+		return fmt.Errorf("nodes have room for %d of %d pods of %q, the certificate has %d", room, count, w.PodSets[0].Name, c.Room)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func countedOn(classes []Class, w *workload.Workload) (room int, err error) {
 	}
 	set := &w.PodSets[0]
 	if room = roomOn(classes, set); room >= set.Count {
-		return room, fmt.Errorf("there is room for all %d pods of %.80q, as far as a count tells", set.Count, set.Name)
+		return room, fmt.Errorf("there is room for all %d pods of %.80q, as far as a count shows", set.Count, set.Name)
 	}
 	return room, nil
 }

@@ -96,7 +96,7 @@ type Alternative struct {
 	Arguments []Argument               `json:"arguments,omitempty"`
 }
 
-// Bound says that the pods request more than the queue may use.
+// Bound reports that the pods request more than the queue may use.
 type Bound struct {
 	Flavor    string        `json:"flavor"`
 	Resource  resource.Name `json:"resource"`
@@ -115,7 +115,7 @@ const (
 	Sliced placement.Proof = "sliced"
 )
 
-// Argument says why these pod sets have no places in a cluster.
+// Argument is why these pod sets have no places in a cluster.
 type Argument struct {
 	Cluster  string          `json:"cluster"`
 	Proof    placement.Proof `json:"proof"`

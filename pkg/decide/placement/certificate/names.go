@@ -88,7 +88,7 @@ func aroundBounds(asked []workload.Requirement) []string {
 	return numbers
 }
 
-// answers tells which of the terms a node with this name, or this value of their label,
+// answers records which of the terms a node with this name, or this value of their label,
 // meets.
 func answers(asked []workload.Requirement, name, value string) string {
 	text := make([]byte, 0, len(asked))

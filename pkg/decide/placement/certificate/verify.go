@@ -104,7 +104,7 @@ func (d *Document) overQuota(a *Alternative) error {
 		}
 	}
 	if asked != q.Asked {
-		return fmt.Errorf("quota of flavor %.80q: the pods ask for %d of %.80s, the certificate says %d", q.Flavor, asked, q.Resource, q.Asked)
+		return fmt.Errorf("quota of flavor %.80q: the pods ask for %d of %.80s, the certificate has %d", q.Flavor, asked, q.Resource, q.Asked)
 	}
 	if asked <= q.Available {
 		return fmt.Errorf("quota of flavor %.80q: the pods ask for %d of %.80s, and %d are available", q.Flavor, asked, q.Resource, q.Available)
@@ -171,7 +171,7 @@ func prove(classes []Class, w *workload.Workload, a *Argument, work *int) error 
 		return fmt.Errorf("unknown proof %.80q", a.Proof)
 	}
 	if want.Room != a.Room || want.Resource != a.Resource || want.Asked != a.Asked || want.Free != a.Free || want.Key != a.Key {
-		return fmt.Errorf("the argument says %+v; what is stated gives %+v", *a, want)
+		return fmt.Errorf("the argument has %+v, but its premises give %+v", *a, want)
 	}
 	return nil
 }

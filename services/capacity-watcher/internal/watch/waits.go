@@ -22,7 +22,7 @@ const (
 	creating     = "ContainerCreating"
 )
 
-// waits says what keeps a pod from being ready, as far as its status tells; empty for a pod
+// waits returns what keeps a pod from being ready, as far as its status tells; empty for a pod
 // that is ready, has ended, or starts as it should. The text is the same for as long as the
 // cause is: each change of it is a message and a row.
 func waits(pod *corev1.Pod) string {

@@ -111,7 +111,7 @@ func WindowNamed(name string) (Window, bool) {
 
 // Activity is the charts of what happened over time.
 type Activity struct {
-	// Missing says why there are none; empty where there are.
+	// Missing is why there are none; empty where there are.
 	Missing string
 	Windows []Window
 	Charts  []Chart

@@ -14,7 +14,7 @@ import (
 // number of nodes.
 const mostCells = 1000
 
-// Accelerator says what becomes of the devices of one kind on all nodes. The parts are disjoint,
+// Accelerator is what becomes of the devices of one kind on all nodes. The parts are disjoint,
 // and their sum is Total.
 type Accelerator struct {
 	Resource resource.Name

@@ -16,7 +16,7 @@ type Manifest struct {
 	Link   string // of the workload
 	Lines  string // YAML
 	Masked int
-	// Cut says that the rest is left out.
+	// Cut means that the rest is left out.
 	Cut bool
 }
 

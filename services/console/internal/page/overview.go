@@ -54,7 +54,7 @@ type Count struct {
 // ClusterRow is a cluster in the overview.
 type ClusterRow struct {
 	Name, Heard, State string
-	// Cordon says who cordoned or drained it, and why; empty for none.
+	// Cordon is who cordoned or drained it, and why; empty for none.
 	Cordon                  string
 	Nodes, ReadyNodes, Live int
 	Actions                 []Action

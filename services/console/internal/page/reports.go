@@ -45,7 +45,7 @@ func (UsageForm) Keys() string { return strings.Join(query.UsageKeys(), ", ") }
 type Usage struct {
 	Table
 	Since, Until time.Time
-	// Begins says since when it is known, if that is later than Since.
+	// Begins is since when it is known, if that is later than Since.
 	Begins string
 }
 
@@ -69,7 +69,7 @@ type WhatIfForm struct {
 type WhatIf struct {
 	// Asked: a change was given.
 	Asked bool
-	// Problem says why there is no answer.
+	// Problem is why there is no answer.
 	Problem string
 	Table   Table
 	Same    string

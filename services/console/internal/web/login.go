@@ -124,10 +124,10 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string, form
 		status, text := s.failed(r, err)
 		switch overhttp.StatusOf(err) {
 		case http.StatusUnauthorized:
-			text = "The HTTP API does not know this token."
+			text = "The HTTP API does not accept this token."
 			s.Logger.Warn("login refused", zap.String("remote", r.RemoteAddr)) // the log takes a share of warnings
 		case http.StatusNotFound:
-			status, text = http.StatusBadGateway, "The HTTP API is older than this console: it does not say who a token is of. Replace intake."
+			status, text = http.StatusBadGateway, "The HTTP API is older than this console: it does not report whose token it is. Replace intake."
 		}
 		return fail(status, text)
 	}

@@ -205,7 +205,7 @@ func TestLogin(t *testing.T) {
 	if status, _, _ := b.get("/live/workloads"); status != http.StatusUnauthorized {
 		t.Errorf("updates without a session: status %d", status)
 	}
-	if status, _, content := b.post("/login", url.Values{"token": {"mallory"}}); status != http.StatusUnauthorized || !strings.Contains(content, "does not know this token") {
+	if status, _, content := b.post("/login", url.Values{"token": {"mallory"}}); status != http.StatusUnauthorized || !strings.Contains(content, "does not accept this token") {
 		t.Errorf("a token that is unknown: status %d: %s", status, content)
 	}
 	status, header, _ := b.post("/login", url.Values{"token": {"olga"}, "to": {"//elsewhere.example"}})

@@ -11,7 +11,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ErrUnknownQuotas says that the quotas of a namespace cannot be known: a gang there starts
+// ErrUnknownQuotas means that the quotas of a namespace cannot be known: a gang there starts
 // when all its pods exist.
 var ErrUnknownQuotas = errors.New("whether the quotas of the namespace have room is not known, so the gang starts when all its pods exist")
 
@@ -53,7 +53,7 @@ func (c Claim) add(quota string, amounts corev1.ResourceList, times int) {
 	}
 }
 
-// Short says why the quotas have no room for the missing pods beside what other gangs
+// Short returns why the quotas have no room for the missing pods beside what other gangs
 // have claimed; it is empty when they have.
 func Short(quotas []Quota, missing []Missing, others []Claim) string {
 	wanted := ClaimOf(quotas, missing)

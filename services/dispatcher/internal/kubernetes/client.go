@@ -146,7 +146,7 @@ func (c *Client) Delete(ctx context.Context, o Object) error {
 	return nil
 }
 
-// Announce tells exactly this object when it will be evicted; the zero time
+// Announce writes on exactly this object when it will be evicted; the zero time
 // takes that back.
 func (c *Client) Announce(ctx context.Context, o Object, at time.Time) error {
 	value := any(nil) // null removes the annotation

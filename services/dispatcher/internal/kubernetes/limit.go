@@ -40,7 +40,7 @@ func newLimiter(registry *prometheus.Registry) *limiter {
 	l := &limiter{
 		limit: firstAtOnce, least: leastAtOnce,
 		halvings: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_dispatcher_api_limit_halvings_total", Help: "Times that the limit was halved, because the API server said that there are too many requests or took long.",
+			Name: "muster_dispatcher_api_limit_halvings_total", Help: "Times that the limit was halved, because the API server reported too many requests or was slow.",
 		}),
 		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "muster_dispatcher_api_wait_seconds", Help: "Time that requests to the API server waited for their turn; those that need not wait are not counted.",

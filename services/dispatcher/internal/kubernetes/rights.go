@@ -63,7 +63,7 @@ func (c *Client) Lacks(ctx context.Context, id bundle.Identity) (why string, err
 			return "", err
 		}
 		if !allowed {
-			return fmt.Sprintf("it may not %s %s in namespace %s; give it a ClusterRole with the label rbac.muster.dev/wrap, or have the kind taken off the queue's objectPolicy",
+			return fmt.Sprintf("it may not %s %s in namespace %s; give it a ClusterRole with the label rbac.muster.dev/wrap, or have the kind removed from the queue's objectPolicy",
 				verb, resource.GroupResource(), id.Namespace), nil
 		}
 	}

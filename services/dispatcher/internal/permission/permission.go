@@ -69,10 +69,10 @@ type Cluster interface {
 	Stop(ctx context.Context, h Held) error
 }
 
-// ErrChanged says that another process has stored another permission.
+// ErrChanged means that another process has stored another permission.
 var ErrChanged = errors.New("another process has changed the permission")
 
-// ErrStopping says that what may not be kept is still being stopped.
+// ErrStopping means that what may not be kept is still being stopped.
 var ErrStopping = errors.New("what the permission has run out for is still being stopped")
 
 // stoppedMost bounds the attempts that are noted as stopped: an object takes 256 KiB of

@@ -14,7 +14,7 @@ import (
 // process stops all the same when the last permission that it has read ends, and notes what it
 // has stopped once the object is there again.
 
-// errMissing says that the notes are missing.
+// errMissing means that the notes are missing.
 var errMissing = errors.New("the object is missing that notes what was stopped without the permission of the cluster")
 
 // noted is what is stored while these are stopped. What was being deleted before is not noted:

@@ -67,7 +67,7 @@ func (s *starter) early(ctx context.Context, p *pass, missing []gang.Missing) (b
 	switch {
 	case errors.Is(err, gang.ErrUnknownQuotas):
 		if before.why == "" {
-			s.logger.Warn("cannot tell whether the pods of a gang fit the quotas; starting it when all exist", append(p.fields(), zap.Error(err))...)
+			s.logger.Warn("cannot determine whether the pods of a gang fit the quotas; starting it when all exist", append(p.fields(), zap.Error(err))...)
 		}
 		next.why = err.Error()
 	case err != nil:
@@ -128,7 +128,7 @@ func (s *starter) nextLook(p *pass) time.Duration {
 	return quotasEvery
 }
 
-// waitsFor says why no pod of a gang starts although some exist; empty when they do, or
+// waitsFor returns why no pod of a gang starts although some exist; empty when they do, or
 // when that may be because the cache is behind.
 func (s *starter) waitsFor(p *pass) string {
 	b := p.workload.beginningOf(p.command.Attempt)

@@ -201,7 +201,7 @@ func TestReplaceRayObject(t *testing.T) {
 	}
 }
 
-// TestAnswersThatMayBeEarly tells apart the answers that may be too early.
+// TestAnswersThatMayBeEarly separates the answers that may be too early.
 func TestAnswersThatMayBeEarly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

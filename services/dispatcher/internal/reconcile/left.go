@@ -92,7 +92,7 @@ func stuck(left []kubernetes.Object, failed error) string {
 	return text
 }
 
-// finalizersOf says what keeps an object that is being deleted.
+// finalizersOf returns what keeps an object that is being deleted.
 func finalizersOf(object kubernetes.Object) string {
 	names := object.Finalizers
 	switch more := len(names) - leftMost; {
@@ -106,7 +106,7 @@ func finalizersOf(object kubernetes.Object) string {
 	return "has finalizers " + strings.Join(names, ", ")
 }
 
-// leavingError says what the deletion of an earlier object of the name waits for.
+// leavingError returns what the deletion of an earlier object of the name waits for.
 func leavingError(object kubernetes.Object) error {
 	return fmt.Errorf("%w: %s", errLeaving, stuck([]kubernetes.Object{object}, nil))
 }

@@ -39,7 +39,7 @@ type rollback struct {
 	attempt int
 	cause   string
 	since   time.Time
-	// mendable says that an administrator can mend the cause.
+	// mendable means that an administrator can mend the cause.
 	mendable bool
 }
 

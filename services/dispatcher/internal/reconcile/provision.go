@@ -70,7 +70,7 @@ func requestObjects(ctx context.Context, cluster requestAPI, namespace string, o
 func (p *pass) provision(ctx context.Context) (time.Duration, error) {
 	wanted := p.command.Provision
 	if wanted == nil || wanted.Name == "" {
-		return 0, fmt.Errorf("the command to ask for nodes names no request")
+		return 0, fmt.Errorf("the command to request nodes names no request")
 	}
 	status := p.requestStatus()
 	if status.State == event.RequestFailed || status.State == event.RequestGone {

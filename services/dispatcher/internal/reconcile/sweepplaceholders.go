@@ -151,7 +151,7 @@ func (s *sweeper) sweepPlaceholders(ctx context.Context, truth Truth) {
 		}
 		shows, err := lookup.shows(ctx, pod)
 		if err != nil {
-			s.logger.Warn("cannot tell whether a placeholder pod is needed; keeping it", zap.Error(err))
+			s.logger.Warn("cannot determine whether a placeholder pod is needed; keeping it", zap.Error(err))
 			return
 		}
 		if !shows {

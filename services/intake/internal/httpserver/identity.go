@@ -19,7 +19,7 @@ type Tokens []Token
 
 // Token identifies one caller.
 type Token struct {
-	// Name is the caller's; queues know it as http/NAME.
+	// Name is the caller's; in queues it is http/NAME.
 	Name string `json:"name"`
 	// SHA256 of the token, in hexadecimal digits.
 	SHA256 string `json:"sha256"`
@@ -58,7 +58,7 @@ func ReadTokens(content []byte) (Tokens, error) {
 	return tokens, errors.Join(faults...)
 }
 
-var errUnknown = errors.New("unknown caller: send a client certificate that intake's authority has signed, or the header Authorization: Bearer TOKEN with a token that intake knows")
+var errUnknown = errors.New("unknown caller: send a client certificate that intake's authority has signed, or the header Authorization: Bearer TOKEN with one of intake's tokens")
 
 // Identify returns the name in the request's client certificate, which the handshake
 // has verified, or the name of its bearer token. until is zero: neither ends.

@@ -20,7 +20,7 @@ func (s *Server) isOperator(caller string) bool {
 	return slices.Contains(s.Operators, name)
 }
 
-// caller tells a program such as the console as whom it asks, and whether as an operator.
+// caller returns to a program such as the console who its user is, and whether an operator.
 func (s *Server) caller(w http.ResponseWriter, _ *http.Request, caller string) error {
 	name, _ := strings.CutPrefix(caller, workload.ByHTTP+"/")
 	write(w, http.StatusOK, httpapi.Caller{Name: name, Operator: s.isOperator(caller)})

@@ -116,7 +116,7 @@ func (c *Client) serves(resource schema.GroupVersionResource) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask whether the cluster serves %s: %w", resource.GroupVersion(), err)
+		return false, fmt.Errorf("check whether the cluster serves %s: %w", resource.GroupVersion(), err)
 	}
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }), nil
 }

@@ -45,7 +45,7 @@ const (
 	spareTurns = 1000
 )
 
-// pace says when an object may be marked.
+// pace is when an object may be marked.
 type pace struct {
 	state  string    // of the workload
 	since  time.Time // when this process saw it first

@@ -177,7 +177,7 @@ func (c *Controller) refusal(ctx context.Context, object *unstructured.Unstructu
 		why, err := c.cluster.Allowed(ctx, *user, wrapped)
 		switch {
 		case meta.IsNoMatchError(err):
-			return invalid(fmt.Sprintf("wrapped object %d: the cluster knows no kind %s of %s; install its definition first", i, wrapped.Kind, wrapped.APIVersion))
+			return invalid(fmt.Sprintf("wrapped object %d: the cluster serves no kind %s of %s; install its definition first", i, wrapped.Kind, wrapped.APIVersion))
 		case err != nil:
 			return nil, err
 		case why != "":

@@ -49,7 +49,7 @@ func active(old map[string]any, v verdict, generation int64, now time.Time) map[
 	return c
 }
 
-// verdict says whether a ClusterQueue or LocalQueue is in use, and if not why.
+// verdict reports whether a ClusterQueue or LocalQueue is in use, and if not why.
 func (v view) verdict(object *unstructured.Unstructured) verdict {
 	refused := v.refused[keyOf(object)]
 	policy, _, _ := unstructured.NestedString(object.Object, "spec", "stopPolicy") // no text is refused
@@ -108,7 +108,7 @@ func (v view) has(kind, name string) bool {
 	return slices.ContainsFunc(v.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
 }
 
-// heldBy says which operator holds a LocalQueue, or every queue of a ClusterQueue.
+// heldBy returns which operator holds a LocalQueue, or every queue of a ClusterQueue.
 func (v view) heldBy(object *unstructured.Unstructured) string {
 	var held []string
 	for _, q := range v.answer.Queues {

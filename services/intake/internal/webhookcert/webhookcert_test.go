@@ -85,7 +85,7 @@ func TestBrokenParts(t *testing.T) {
 	other, _ := settle(t, nil, now)
 	for name, test := range map[string]struct {
 		data map[string][]byte
-		// keeps says whether the authority stays the newest, and trusts whether it stays
+		// keeps is whether the authority stays the newest, and trusts whether it stays
 		// trusted.
 		keeps, trusts bool
 	}{

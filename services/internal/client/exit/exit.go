@@ -60,10 +60,10 @@ func (d *decided) Unwrap() error { return d.err }
 // when err is nil.
 func With(code int, err error) error { return &decided{code, err} }
 
-// Usagef says what is wrong with the command line.
+// Usagef returns what is wrong with the command line.
 func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(format, args...)) }
 
-// NotFoundf says what there is not.
+// NotFoundf returns what there is not.
 func NotFoundf(format string, args ...any) error {
 	return With(NotFound, fmt.Errorf(format, args...))
 }

@@ -35,7 +35,7 @@ func ParseGoal(name string) (Goal, error) {
 	return "", fmt.Errorf("cannot wait for %q: want %s", name, strings.Join(names, ", "))
 }
 
-// Verdict says where a workload is with regard to a goal.
+// Verdict is where a workload is with regard to a goal.
 type Verdict int
 
 // The verdicts.
@@ -46,7 +46,7 @@ const (
 	Rejected // it was never accepted
 )
 
-// Judge says whether a workload in the phase has reached the goal. A job that
+// Judge reports whether a workload in the phase has reached the goal. A job that
 // succeeded has been running, whether or not that was seen.
 func (g Goal) Judge(phase workload.Phase) Verdict {
 	switch {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// ErrNone says that no `muster-dev up` runs.
+// ErrNone means that no `muster-dev up` runs.
 var ErrNone = errors.New("no `muster-dev up` is running")
 
-// ErrTaken says that another `muster-dev up` has left its note.
+// ErrTaken means that another `muster-dev up` has left its note.
 var ErrTaken = errors.New("another `muster-dev up` is running")
 
 // fileVariable names the file of the note, for several at a time.

@@ -45,7 +45,7 @@ func Verified(w io.Writer, d *certificate.Document) error {
 	return err
 }
 
-// proof says an argument in words.
+// proof returns an argument in words.
 func proof(d *certificate.Document, a *certificate.Argument) string {
 	asked := 0
 	for _, set := range d.PodSets {

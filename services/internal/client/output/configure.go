@@ -8,7 +8,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 )
 
-// Outcomes tells what became of objects, in kubectl's words.
+// Outcomes prints what became of objects, in kubectl's words.
 func Outcomes(w io.Writer, objects []query.Configured, dryRun bool) error {
 	for _, o := range objects {
 		suffix := ""

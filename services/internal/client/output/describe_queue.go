@@ -66,7 +66,7 @@ func waitingOf(q query.Queue) string {
 	return fmt.Sprintf("%d, of which %d hold quota while nodes, or AdmissionChecks, are asked", q.Waiting, q.Provisioning)
 }
 
-// held says who or what holds a queue; empty when nothing does.
+// held returns who or what holds a queue; empty when nothing does.
 func held(q query.Queue, now time.Time) string {
 	var parts []string
 	if h := q.Hold; h != nil && h.Namespace != "" && len(q.Namespaces) > 1 {

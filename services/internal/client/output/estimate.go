@@ -48,7 +48,7 @@ func PastEstimates(past []query.PastEstimate, history []query.HistoryEntry) Tabl
 	return t
 }
 
-// offBy says how far a start was from its p50.
+// offBy returns how far a start was from its p50.
 func offBy(off time.Duration, afterP90 bool) string {
 	switch {
 	case afterP90:
@@ -59,7 +59,7 @@ func offBy(off time.Duration, afterP90 bool) string {
 	return duration.HumanDuration(off) + " after the p50"
 }
 
-// Score says what came of the estimates of a queue; empty before the first.
+// Score returns what came of the estimates of a queue; empty before the first.
 func Score(s *query.EstimateScore) string {
 	if s == nil || s.Started == 0 {
 		return ""
@@ -94,7 +94,7 @@ func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
 	return t
 }
 
-// WhatIfSame says what stays as it is.
+// WhatIfSame returns what stays as it is.
 func WhatIfSame(answer query.WhatIfAnswer) string {
 	waiting := fmt.Sprintf("%d waiting workloads start", answer.Same)
 	if answer.Same == 1 {
@@ -116,7 +116,7 @@ func WhatIfSame(answer query.WhatIfAnswer) string {
 	return text
 }
 
-// starts says in one cell when a workload will start.
+// starts returns in one cell when a workload will start.
 func starts(r *workload.Record, now time.Time) string {
 	switch e := r.Estimate(); {
 	case r.Phase != workload.Queued || e == nil:
@@ -128,7 +128,7 @@ func starts(r *workload.Record, now time.Time) string {
 	}
 }
 
-// StartsIn says in a line when a workload will start; empty when nothing was estimated.
+// StartsIn returns in a line when a workload will start; empty when nothing was estimated.
 func StartsIn(r *workload.Record, now time.Time) string {
 	switch e := r.Estimate(); {
 	case r.Phase != workload.Queued || e == nil:

@@ -91,7 +91,7 @@ func noItems(expression string, value any) error {
 	return fmt.Errorf("jsonpath %q: this answer is no list and has no items; -o json shows the fields", expression)
 }
 
-// ErrNoNames says that the format is wrong for an answer.
+// ErrNoNames means that the format is wrong for an answer.
 var ErrNoNames = errors.New("-o name: this command shows no objects with names; want text, wide, json, yaml or jsonpath=EXPRESSION")
 
 // printNames writes KIND/NAME of each object of a value, in lines.

@@ -145,7 +145,7 @@ func Queues(queues []query.Queue, format Format) Table {
 // heldWidth is how much of who holds a queue a table shows.
 const heldWidth = 24
 
-// heldBy says who or what holds a queue, in short.
+// heldBy returns who or what holds a queue, in short.
 func heldBy(q query.Queue) string {
 	if q.Hold != nil {
 		return "by " + q.Hold.By

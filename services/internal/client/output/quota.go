@@ -78,7 +78,7 @@ type Explanation struct {
 	Phase workload.Phase `json:"phase"`
 	// LocalQueue is the queue that the workload was submitted to; Queue is its ClusterQueue.
 	LocalQueue string `json:"localQueue,omitempty"`
-	// Estimate says when it will start, Starts the same for people; empty if that was not
+	// Estimate is when it will start, Starts the same for people; empty if that was not
 	// estimated.
 	Estimate *workload.Estimate `json:"estimate,omitempty"`
 	Starts   string             `json:"-"`
@@ -86,7 +86,7 @@ type Explanation struct {
 	Certificate *certificate.Document `json:"certificate,omitempty"`
 }
 
-// standing says where a workload stands that does not wait.
+// standing returns where a workload stands that does not wait.
 func standing(p workload.Phase) string {
 	switch p {
 	case workload.Admitted:
@@ -145,7 +145,7 @@ func weighed(c *workload.PreemptionChoice) string {
 	return text
 }
 
-// decidedBy says by what the victims were chosen; nothing when it is not known.
+// decidedBy returns by what the victims were chosen; nothing when it is not known.
 func decidedBy(c *workload.PreemptionChoice) string {
 	counted := func(unit workload.CostUnit) string {
 		return fmt.Sprintf("the choice counts the work since the admissions, whatever checkpoints were reported, and the last starts: %d and %d %s", c.Counted, c.OtherCounted, unit.Seconds())

@@ -109,7 +109,7 @@ func wait(seconds float64) string {
 	return Latency(time.Duration(seconds * float64(time.Second)).Round(time.Millisecond))
 }
 
-// UsageBegins says since when what was used is known.
+// UsageBegins returns since when what was used is known.
 func UsageBegins(answer query.UsageAnswer) string {
 	if answer.Oldest.IsZero() {
 		return "Nothing was used yet, or the history is not kept."

@@ -13,7 +13,7 @@ import (
 // Age is the time since then as people say it; empty for no time.
 func Age(then, now time.Time) string { return age(then, now) }
 
-// Starts says in a cell when a workload will start.
+// Starts returns in a cell when a workload will start.
 func Starts(r *workload.Record, now time.Time) string { return starts(r, now) }
 
 // Ends says in a cell when places are given back, and by what that is known.
@@ -45,7 +45,7 @@ func AtLeast(name resource.Name, amount int64) string { return atLeast(name, amo
 // AtMost is described with AtLeast.
 func AtMost(name resource.Name, amount int64) string { return atMost(name, amount) }
 
-// Held says who or what holds a queue; empty when nothing does.
+// Held returns who or what holds a queue; empty when nothing does.
 func Held(q query.Queue, now time.Time) string { return held(q, now) }
 
 // Share prints the share of a queue in its cohort; empty without cohort.

@@ -206,7 +206,7 @@ func refusal(status int, content []byte) error {
 	return refused
 }
 
-// unreachableError says that there is no answer from the server.
+// unreachableError reports that there is no answer from the server.
 type unreachableError struct {
 	server string
 	cause  error

@@ -24,7 +24,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return exit.Usagef("%w", err)
 }
 
-// wanted says what a value of the type looks like; empty for types whose own errors do.
+// wanted returns what a value of the type looks like; empty for types whose own errors do.
 func wanted(kind string) string {
 	switch kind {
 	case "duration":

@@ -10,7 +10,7 @@ import (
 // mostDaysAgo bounds a time that is given in days.
 const mostDaysAgo = 100_000
 
-// Want says what Parse takes, for errors.
+// Want is what Parse takes, for errors.
 const Want = "want a time such as 2026-01-02T15:04:05Z, a date, or how long ago, such as 24h or 7d"
 
 // Parse reads a time as Since does, a date of UTC, or a number of days ago.

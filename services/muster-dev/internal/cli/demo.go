@@ -121,7 +121,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	return o.lookAround(cmd, stack)
 }
 
-// lookAround tells how to go on, and waits while the user does.
+// lookAround prints how to go on, and waits while the user does.
 func (o *demoOptions) lookAround(cmd *cobra.Command, stack *localstack.Stack) error {
 	out := cmd.OutOrStdout()
 	if !o.keep {

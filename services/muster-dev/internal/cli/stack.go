@@ -112,7 +112,7 @@ func freeOrAny(port int) int {
 	return port
 }
 
-// inWords says which cluster it is.
+// inWords returns which cluster it is.
 func (o *stackOptions) inWords() string {
 	if o.kubeconfig != "" {
 		return "yours, of " + o.kubeconfig

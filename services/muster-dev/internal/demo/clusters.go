@@ -22,7 +22,7 @@ const (
 	far  = "cloud"
 )
 
-// RunClusters tells the story of two clusters under one queue-manager. The error is nil when
+// RunClusters plays the story of two clusters under one queue-manager. The error is nil when
 // all went as it should.
 func RunClusters(ctx context.Context, o Options) error {
 	return runStory(ctx, o, (*story).playClusters)
@@ -167,7 +167,7 @@ func (c *sites) lose(ctx context.Context) error {
 	if err := c.cancel(ctx, first); err != nil {
 		return err
 	}
-	c.report.step("An operator says that it is lost: it leaves by force, and its gang starts again in %s.", near)
+	c.report.step("An operator declares it lost: it leaves by force, and its gang starts again in %s.", near)
 	if err := c.order(ctx, query.HoldRequest{Cluster: far, Leave: true, Force: true, Why: "the link is dead"}); err != nil {
 		return err
 	}

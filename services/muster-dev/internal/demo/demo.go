@@ -37,10 +37,10 @@ type Options struct {
 	Out    io.Writer
 }
 
-// Run tells the story of gang admission. The error is nil when all went as it should.
+// Run plays the story of gang admission. The error is nil when all went as it should.
 func Run(ctx context.Context, o Options) error { return runStory(ctx, o, (*story).play) }
 
-// RunProvisioning tells the story of nodes that come when a gang needs them, in a dev
+// RunProvisioning plays the story of nodes that come when a gang needs them, in a dev
 // cluster of nodes without GPUs. The error is nil when all went as it should.
 func RunProvisioning(ctx context.Context, o Options) error {
 	return runStory(ctx, o, (*story).playProvisioning)

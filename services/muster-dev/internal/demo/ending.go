@@ -39,7 +39,7 @@ func clock(t time.Time) string {
 
 // cleanUp takes away what the story left in a cluster of the user's.
 func (s *story) cleanUp(ctx context.Context) error {
-	s.report.step("The gangs are taken away.")
+	s.report.step("The gangs are removed.")
 	var failures []error
 	for _, g := range s.gangs {
 		if !g.record.Phase.Final() {

@@ -22,7 +22,7 @@ type size struct {
 	replicas int
 }
 
-// String says it in words.
+// String returns it in words.
 func (s size) String() string {
 	return fmt.Sprintf("%d with %s each", s.replicas, amount(s.scarce, s.each))
 }
@@ -32,7 +32,7 @@ func amount(name resource.Name, n int64) string {
 	return resource.Format(name, n) + " " + string(name)
 }
 
-// edit says what to change of an example. Empty fields change nothing.
+// edit is what to change of an example. Empty fields change nothing.
 type edit struct {
 	name, namespace, image string
 	// size makes the gang small but for the scarce resource: it is not known how much

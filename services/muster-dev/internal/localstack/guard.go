@@ -14,10 +14,10 @@ import (
 	"muster.dev/muster/pkg/kube"
 )
 
-// ErrNoKubeRay says what a cluster of the user's lacks.
-var ErrNoKubeRay = errors.New("the cluster does not know RayClusters, RayJobs and RayServices: install the KubeRay operator first")
+// ErrNoKubeRay is what a cluster of the user's lacks.
+var ErrNoKubeRay = errors.New("the cluster does not serve RayClusters, RayJobs and RayServices: install the KubeRay operator first")
 
-// ErrOtherMuster says that a cluster is managed already.
+// ErrOtherMuster means that a cluster is managed already.
 var ErrOtherMuster = errors.New("the cluster has workloads of another Muster")
 
 // guard checks that a cluster of the user's can be used. A dispatcher takes
@@ -39,7 +39,7 @@ func guard(ctx context.Context, admin *rest.Config, emptyDatabase bool) error {
 		}
 		if len(found.Items) > 0 && emptyDatabase {
 			first := found.Items[0]
-			return fmt.Errorf("%w, such as %s %s/%s: this stack would take them for orphans", ErrOtherMuster,
+			return fmt.Errorf("%w, such as %s %s/%s: this stack would treat them as orphans", ErrOtherMuster,
 				first.GetKind(), first.GetNamespace(), first.GetName())
 		}
 	}

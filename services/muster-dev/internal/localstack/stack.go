@@ -120,7 +120,7 @@ func (s *Stack) NodePool(ctx context.Context, command ...string) error {
 	return s.cluster.Pool(ctx, command...)
 }
 
-// Failed tells when a part of the running stack ends on its own.
+// Failed reports when a part of the running stack ends on its own.
 func (s *Stack) Failed() <-chan error { return s.failed }
 
 // Stop ends all parts, the last started first, and removes what they had on

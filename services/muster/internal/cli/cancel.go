@@ -150,7 +150,7 @@ func (o *cancelOptions) one(ctx context.Context, c *connection, out io.Writer, r
 	}, nil
 }
 
-// keptObject says how to remove the object that is kept of an ended workload, to be read. An
+// keptObject returns how to remove the object that is kept of an ended workload, to be read. An
 // AppWrapper that was submitted to Muster is itself no object of a cluster.
 func keptObject(w workload.Workload) string {
 	if w.Kind == workload.KindAppWrapper {

@@ -23,8 +23,8 @@ func clusterCommand(s *server) *cobra.Command {
 	cordon := &cobra.Command{
 		Use: "cordon NAME", Short: "Admit nothing in a cluster until it is uncordoned",
 		Long: `Admit nothing in a cluster until "muster cluster uncordon". Workloads that run there
-continue. Those that wait and could start there only say who cordoned it, since when and
-why.`,
+continue. The reasons of those that wait and could start there only name who cordoned it,
+since when and why.`,
 		Example: `  muster cluster cordon east --why "new switches on Monday"`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.change(cmd, query.HoldRequest{Cluster: names[0]})

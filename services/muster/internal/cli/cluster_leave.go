@@ -113,7 +113,7 @@ func (o *leaveOptions) order(ctx context.Context, client *query.Client, out io.W
 	return nil
 }
 
-// holdersText says who holds places in a cluster; empty if none does. Those that have ended,
+// holdersText returns who holds places in a cluster; empty if none does. Those that have ended,
 // and whose pods may remain, are counted only.
 func holdersText(there []workload.Record, live int) string {
 	switch ended := live - len(there); {
@@ -158,7 +158,7 @@ func awaitLeft(ctx context.Context, client *query.Client, name string) error {
 	}
 }
 
-// keysStay says why the keys of a lost cluster stay, and how they go.
+// keysStay returns why the keys of a lost cluster stay, and how they go.
 func keysStay(name string) string {
 	return fmt.Sprintf("with its key the dispatcher of a lost cluster reads what it is to remove when it is back. "+
 		"Once nothing of Muster runs there any more, `go run ./deploy/compose -remove cluster=%s DIR` removes the keys", name)

@@ -10,7 +10,7 @@ import (
 	"muster.dev/muster/services/internal/client/exit"
 )
 
-// thereIsQueue tells an empty queue from none.
+// thereIsQueue distinguishes an empty queue from none.
 func thereIsQueue(ctx context.Context, client *query.Client, name string) error {
 	answer, err := client.Queues(ctx)
 	if err == nil && len(query.Named(answer.Queues, name, "")) == 0 {

@@ -25,7 +25,7 @@ func holdCommand(s *server) *cobra.Command {
 		Long: `Stop the admissions of a queue until "muster resume queue": of a LocalQueue with
 --namespace, of all queues of the name with --all-namespaces. Neither is needed for a
 name that only one queue has. Admitted workloads continue; submissions are accepted and
-wait. The reason of each waiting workload says who holds the queue, since when and why.
+wait. The reason of each waiting workload shows who holds the queue, since when and why.
 
 To hold a queue by its manifest, set stopPolicy: Hold in its ClusterQueue or
 LocalQueue; to evict its admitted workloads, too, set HoldAndDrain.`,

@@ -15,7 +15,7 @@ func holdWorkloadCommand(s *server) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "workload NAME|ID", Aliases: []string{"wl"}, Short: "Keep a waiting workload from admission until it is resumed",
 		Long: `Keep a waiting workload from admission until "muster resume workload". It keeps its
-place in the queue, and others pass it. Its reason says who holds it, since when and why.
+place in the queue, and others pass it. Its reason shows who holds it, since when and why.
 
 Only a workload that waits can be held. To take a running one down first, use
 "muster requeue"; a workload that is being evicted is held once it waits.

@@ -116,7 +116,7 @@ func playProgram(ctx context.Context, path, url string, since time.Time) (played
 	case answer.tooLong:
 		return played, fmt.Errorf("replay with %s: its answer has more than %d bytes", path, mostPlayback)
 	case err != nil:
-		return played, fmt.Errorf("replay with %s: %w; it must know replay --play", path, err)
+		return played, fmt.Errorf("replay with %s: %w; it must have replay --play", path, err)
 	}
 	if err := json.Unmarshal(answer.Bytes(), &played); err != nil {
 		return played, fmt.Errorf("replay with %s: read its answer: %w", path, err)

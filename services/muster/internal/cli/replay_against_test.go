@@ -20,10 +20,10 @@ func TestAnotherProgramPlaysTheHistory(t *testing.T) {
 [ "$*" = "replay --play --output json --since 2026-03-01T12:00:00.0000005Z" ] || { echo "called with $*" >&2; exit 4; }
 [ "$` + databaseURLVariable + `" = "` + url + `" ] || exit 5
 echo '{"decisions": 7}'`},
-		"knows no --play":           {"exit 3", "exit status 3; it must know replay --play"},
+		"knows no --play":           {"exit 3", "exit status 3; it must have replay --play"},
 		"prints something else":     {"echo Muster 1", "read its answer: invalid character 'M'"},
 		"prints nothing":            {"exit 0", "read its answer: unexpected end of JSON input"},
-		"is of another system":      {"\x7fELF", "it must know replay --play"},
+		"is of another system":      {"\x7fELF", "it must have replay --play"},
 		"prints numbers of no sort": {`echo '{"decisions": "many"}'`, "read its answer: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {

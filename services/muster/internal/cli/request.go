@@ -27,7 +27,7 @@ type change struct {
 	verb string // for errors
 	// ready checks what needs no workload; nil for nothing.
 	ready func(ctx context.Context, c *connection) error
-	// made says that the workload is as wanted; empty while it is not.
+	// made reports that the workload is as wanted; empty while it is not.
 	made func(r *workload.Record) string
 	// ask asks for it.
 	ask func(ctx context.Context, c *connection, r workload.Record) error

@@ -34,7 +34,7 @@ for gets places on them only if it is declared to end before the reservation beg
 without a declared run time gets none from now on. The reason of each that waits for this
 names the node, the times and who reserved it.
 
---clusterqueue, --user or --workload says whom the nodes are for. Without any of them the
+--clusterqueue, --user or --workload is what the nodes are for. Without any of them the
 reservation is a maintenance window, and the nodes are empty by its beginning if all end as
 they declared. Workloads that still run then continue, or with --evict are evicted, with
 their checkpoint grace.

@@ -81,7 +81,7 @@ MUSTER_TOKEN or the client certificate identifies.
 	return root
 }
 
-// movedCommand says where a command is that the client had once.
+// movedCommand returns where a command is that the client had once.
 func movedCommand(name, successor string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Hidden: true, DisableFlagParsing: true,

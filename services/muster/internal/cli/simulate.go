@@ -51,9 +51,9 @@ out and counts jobs that ask for more processors than there are, or lack a run t
 requested time.
 
 --fleet has the nodes: a fleet file of the dev cluster, the nodes of a scenario, or the
-machine list of that trace. Without it there are as many nodes of one processor each as
---nodes says. --queues has the queues and the policy, as queue-manager reads them. Without
-it there is one queue, and --policy says how it decides.
+machine list of that trace. Without it there are --nodes nodes of one processor each.
+--queues has the queues and the policy, as queue-manager reads them. Without it there is
+one queue, and --policy is how it decides.
 
 --model lublin makes a log instead of reading one, by the model of Lublin and Feitelson:
 --jobs, --seed and --load shape it, and --nodes is the size of the machine. With --windows

@@ -117,7 +117,7 @@ func (o *simulateOptions) jobs(cmd *cobra.Command, sites []namedSite) ([]simulat
 		return nil, left, nil, err
 	}
 	if read.Log != nil && o.queue == "" {
-		return nil, left, nil, exit.Usagef("--queue is missing; %s has several queues, and the log says of no job which one is its", o.queues)
+		return nil, left, nil, exit.Usagef("--queue is missing; %s has several queues, and the log does not name the queues of its jobs", o.queues)
 	}
 	most := 0
 	if o.fleet == "" {
@@ -165,7 +165,7 @@ func (o *simulateOptions) read(cmd *cobra.Command, shape submissions.Options) (s
 	return read, nil
 }
 
-// shape says what the log leaves open.
+// shape returns what the log leaves open.
 func (o *simulateOptions) shape() (submissions.Options, error) {
 	shape := submissions.Options{Queue: o.queue, KnownRunTimes: o.known}
 	switch {
@@ -192,7 +192,7 @@ func (o *simulateOptions) shape() (submissions.Options, error) {
 // size is the number of nodes to simulate.
 func (o *simulateOptions) size(cmd *cobra.Command, read submissions.File) (int, error) {
 	if read.Log == nil {
-		return 0, exit.Usagef("--fleet is missing; %s says what its pods request, and --fleet what the nodes have", o.source())
+		return 0, exit.Usagef("--fleet is missing; %s has what its pods request, and --fleet what the nodes have", o.source())
 	}
 	nodes, given := int64(o.nodes), cmd.Flags().Changed("nodes")
 	from := "--nodes"

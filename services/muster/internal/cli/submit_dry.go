@@ -16,7 +16,7 @@ import (
 	"muster.dev/muster/services/internal/client/exit"
 )
 
-// try says what Muster would reject of submissions, as far as that can be known without
+// try returns what Muster would reject of submissions, as far as that can be known without
 // submitting them: by the manifests, for KubeRay as shipped, and by the queues there are.
 func (o *submitOptions) try(cmd *cobra.Command, submissions []sent) error {
 	var answer query.QueuesAnswer

@@ -34,7 +34,7 @@ type waiting struct {
 	again     func(context.Context) error
 	pause     time.Duration
 
-	// accepted says that a submission was not rejected; nil for none.
+	// accepted reports that a submission was not rejected; nil for none.
 	accepted func()
 
 	// position returns the position of the workload in its queue; 0 where that is not known.
@@ -205,7 +205,7 @@ func (w *waiting) accept() {
 	}
 }
 
-// unfinished says what is known when the wait ends without a verdict.
+// unfinished returns what is known when the wait ends without a verdict.
 func (w *waiting) unfinished(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("wait for %s: %w", w.label, err)

@@ -26,7 +26,7 @@ type configured struct {
 	err    error
 }
 
-// errUnclear says that a change may or may not have been committed.
+// errUnclear means that a change may or may not have been committed.
 var errUnclear = errors.New("the change may or may not be stored; apply it again, which changes nothing if it is")
 
 func (l *leader) serveChanges(ctx context.Context, group *errgroup.Group) error {

@@ -57,7 +57,7 @@ func (s *Step) NameLost(ctx context.Context, r Recovered, to DeadLetters) (again
 		}
 	}
 	for _, u := range r.Unasked {
-		s.Logger.Error("database has lost what was asked of a workload; ask it again", zap.String("workload", string(u.ID)),
+		s.Logger.Error("database has lost a request about a workload; repeat the request", zap.String("workload", string(u.ID)),
 			zap.String("queue", u.Queue), zap.String("name", u.Name), zap.String("was", u.Lacks))
 		reason := fmt.Sprintf("%s %s/%s of queue %s was %s, which is lost: the database was restored to an older state, and the workload's present phase does not allow repeating the request; request it again",
 			u.Kind, u.Namespace, u.Name, u.Queue, u.Lacks)

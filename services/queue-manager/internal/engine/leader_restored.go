@@ -92,7 +92,7 @@ func (l *leader) logRecovered(r Recovered) {
 		l.Logger.Warn("requeued a workload that the database had lost", zap.String("workload", string(id)))
 	}
 	if len(r.Unanswered) > 0 {
-		l.Logger.Info("took in submissions without an answer after Postgres was replaced", zap.Int("submissions", len(r.Unanswered)))
+		l.Logger.Info("queued submissions that had no answer after Postgres was replaced", zap.Int("submissions", len(r.Unanswered)))
 	}
 	for _, c := range r.Removed {
 		l.Logger.Warn("removing objects whose admission the database has lost", zap.String("workload", string(c.Workload)),

@@ -172,7 +172,7 @@ func (m *Memory) Remember(d Diagnosis) {
 	m.noPastUsage = m.noPastUsage || d.NoPastUsage
 	m.noLearned = m.noLearned || d.NoLearned
 	for _, r := range d.Dropped {
-		m.poison.add(r.Delivery, "what it says cannot be stored: "+r.Cause.Error())
+		m.poison.add(r.Delivery, "its content cannot be stored: "+r.Cause.Error())
 	}
 	m.quarantined.Add(d.Quarantined...)
 }

@@ -173,9 +173,9 @@ func (m *Metrics) registerWorkloads(in registrar) {
 // search.
 func (m *Metrics) registerDecisions(in registrar) {
 	m.commits = in.seconds("muster_batch_seconds", 0.0005, 14,
-		"Time from taking in a batch to its commit.")
+		"Time from receiving a batch to its commit.")
 	m.decisions = in.seconds("muster_decision_seconds", 0.0005, 16,
-		"Time from taking in a batch until it was decided, before it is written.")
+		"Time from receiving a batch until it was decided, before it is written.")
 	m.searched = in.counter("muster_search_steps_total",
 		"Steps of exact searches for places and for gangs to evict.")
 	m.undecided = in.counters("muster_searches_undecided_total", "because",

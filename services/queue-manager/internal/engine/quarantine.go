@@ -78,7 +78,7 @@ func (l *leader) diagnoseCommit(ctx context.Context, failed *commitError) {
 	}
 	if found.NoPastUsage {
 		l.Metrics.notStorable.WithLabelValues("past usage").Inc()
-		l.Logger.Error("cannot store the past usage of queues; fair sharing forgets it with the next leader", zap.Error(failed.cause))
+		l.Logger.Error("cannot store the past usage of queues; fair sharing loses it with the next leader", zap.Error(failed.cause))
 	}
 	if found.NoLearned {
 		l.Metrics.notStorable.WithLabelValues("learned").Inc()

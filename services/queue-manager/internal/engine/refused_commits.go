@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Diagnosis says what a commit failed for, when the database refused what was in it.
+// Diagnosis is what a commit failed for, when the database refused what was in it.
 type Diagnosis struct {
 	// Quarantined are the workloads and nodes to keep out of decisions from now on.
 	Quarantined []state.Quarantined
@@ -165,7 +165,7 @@ func (e *examination) drop(messages []bus.Delivery, cause error) {
 	}
 }
 
-// quarantine says how far a workload is kept out of decisions: as little as lets all
+// quarantine returns how far a workload is kept out of decisions: as little as lets all
 // others go on, and one level further each time that this is not enough.
 func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 	before := e.known[string(r.Workload)]

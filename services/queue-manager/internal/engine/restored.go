@@ -75,7 +75,7 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 	r.asked = requests{}
 	live, err := r.resubmit(ctx)
 	if err != nil {
-		return recovered, fmt.Errorf("take in what NATS still has: %w", err)
+		return recovered, fmt.Errorf("apply what NATS still has: %w", err)
 	}
 	recovered.Requeued = live
 	if r.Found.Empty() { // nothing shows that they are lost: they may only be on their way

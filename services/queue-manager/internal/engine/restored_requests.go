@@ -43,7 +43,7 @@ func (r requests) follow(p event.Request, at time.Time) bool {
 // Unasked is a workload of which something was asked in the lost time, which is not in effect.
 type Unasked struct {
 	Lost
-	// Lacks says what.
+	// Lacks is what.
 	Lacks string
 }
 
@@ -121,7 +121,7 @@ func (r Recovery) asRequest(last relay.LastEvent, p event.Request) (bus.Delivery
 	return bus.Delivery{Subject: event.WorkloadSubject(last.Queue), Data: data, Stored: r.Now}, nil
 }
 
-// inWords says what requests ask for.
+// inWords returns what requests ask for.
 func inWords(lacks []event.Request, last workload.Record) string {
 	var all []string
 	for _, p := range lacks {

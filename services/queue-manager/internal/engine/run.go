@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// after says how the next term begins when one has failed: how many inputs are taken one
+// after returns how the next term begins when one has failed: how many inputs are taken one
 // by one, and after which pause. After a failed commit they are as many as a batch may
 // have: what cannot be stored is then found among few.
 func (m *Memory) after(err error, lasted time.Duration) (single int, backoff time.Duration) {

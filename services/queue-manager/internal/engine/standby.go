@@ -141,7 +141,7 @@ func (s *standby) applyConfiguration(ctx context.Context, epoch int64) (settings
 	applied := ParseApplied(stored.Objects)
 	if err := applied.Unread(); err != nil {
 		s.Metrics.notStorable.WithLabelValues("configuration").Inc()
-		s.Logger.Error("cannot read an applied object; the queues in the database count, and no change of the configuration is taken until it is deleted or applied again", zap.Error(err))
+		s.Logger.Error("cannot read an applied object; the queues in the database count, and no change of the configuration is applied until it is deleted or applied again", zap.Error(err))
 		return applied, nil
 	}
 	all, overridden, err := s.File.Combine(applied)

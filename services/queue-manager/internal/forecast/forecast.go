@@ -185,7 +185,7 @@ func (f *Forecaster) endsOf(now time.Time, running []workload.Record) map[worklo
 	return ends
 }
 
-// unknown says why a workload that waits for a reason has no start. What never fits, or is
+// unknown returns why a workload that waits for a reason has no start. What never fits, or is
 // held, does not start after those that run.
 func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[workload.ID]string) (why string, behind []string) {
 	switch {

@@ -52,7 +52,7 @@ func (s *scores) queue(name string) *scored {
 	return s.queues[name]
 }
 
-// wait tells each queue which of its workloads still wait, and since when.
+// wait records in each queue which of its workloads still wait, and since when.
 func (s *scores) wait(now time.Time) {
 	pending := map[string][]estimate.Pending{}
 	for _, o := range s.open {

@@ -173,7 +173,7 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 		err = flush()
 	}
 	if err != nil {
-		return last, fmt.Errorf("look for what stream %s has and the ledger does not know: %w", stream, err)
+		return last, fmt.Errorf("look for what stream %s has and the ledger lacks: %w", stream, err)
 	}
 	return last, nil
 }

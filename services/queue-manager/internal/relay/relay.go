@@ -51,7 +51,7 @@ type Bus interface {
 	Reconnected() (<-chan struct{}, func())
 }
 
-// CommandsFound says which commands NATS has; the others are to be published again.
+// CommandsFound is which commands NATS has; the others are to be published again.
 type CommandsFound struct {
 	// Present are the subjects that have a command.
 	Present map[string]bool

@@ -34,7 +34,7 @@ type Plan struct {
 // Empty reports whether everything stays as it is.
 func (p Plan) Empty() bool { return len(p.Written) == 0 && len(p.Removed) == 0 }
 
-// Plan says what a request comes to. live says how many workloads are in which
+// Plan returns what a request comes to. live says how many workloads are in which
 // place. Every fault of the whole is in the error.
 func (f File) Plan(present Set, origin string, request query.ConfigureRequest, live map[Place]int) (Plan, error) {
 	p := Plan{Set: maps.Clone(present)}
@@ -167,7 +167,7 @@ func inUse(before, after Settings, live map[Place]int) error {
 	return errors.Join(faults...)
 }
 
-// leads says to which ClusterQueue each place leads.
+// leads returns to which ClusterQueue each place leads.
 func leads(s Settings) map[Place]string {
 	to := map[Place]string{}
 	for _, l := range state.PolicyOf(s.Queues, s.Policy).LocalQueues {

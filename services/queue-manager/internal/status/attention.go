@@ -181,7 +181,7 @@ func streamAttention(s query.StreamStatus, now time.Time, add func(format string
 		add("stream %s is %d%% full, and refuses submissions when it is full: see whether its reader runs", s.Name, s.Bytes*100/s.LimitBytes)
 	}
 	if waits := now.Sub(s.Oldest); s.Name == bus.SubmitStream && s.Messages > 0 && !s.Oldest.IsZero() && waits >= submissionsAfter {
-		add("intake has not taken %s for %s: check that it runs and reaches NATS; its log names those that it tries again",
+		add("intake has not read %s for %s: check that it runs and reaches NATS; its log names those that it tries again",
 			counted(int(s.Messages), "submission"), waits.Truncate(time.Second))
 	}
 }

@@ -16,7 +16,7 @@ import (
 // BudgetUse is what was used of a budget in a period, as far as it is summed.
 type BudgetUse struct {
 	Budget string
-	// Spec says of what it is: it counts for no other queue or resource.
+	// Spec is what it is of: it counts for no other queue or resource.
 	Spec         string
 	Begins, Upto time.Time
 	Hours        float64

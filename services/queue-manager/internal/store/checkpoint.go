@@ -28,7 +28,7 @@ func (s *Store) NeedsCheckpoint(ctx context.Context, version int64, age time.Dur
 	err = s.pool.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM bases WHERE part = 0 AND at > now() - $1::interval)
 		OR $2 IS DISTINCT FROM (SELECT version FROM decisions ORDER BY epoch DESC, number DESC LIMIT 1)`, age, version).Scan(&needed)
 	if err != nil {
-		return false, fmt.Errorf("look whether decisions need a base: %w", err)
+		return false, fmt.Errorf("check whether decisions need a checkpoint: %w", err)
 	}
 	return needed, nil
 }

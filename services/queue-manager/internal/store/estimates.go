@@ -46,7 +46,7 @@ func (s *Store) Leads(ctx context.Context, holder string) (epoch int64, leads bo
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("look whether %s leads: %w", holder, err)
+		return 0, false, fmt.Errorf("check whether %s leads: %w", holder, err)
 	}
 	return epoch, true, nil
 }

@@ -64,7 +64,7 @@ func (s *Store) Lead(ctx context.Context, holder string, silence time.Duration, 
 	}
 	if err != nil {
 		term.End()
-		return nil, fmt.Errorf("take leadership: %w", err)
+		return nil, fmt.Errorf("acquire leadership: %w", err)
 	}
 	return term, nil
 }
@@ -102,7 +102,7 @@ func (s *Store) takeEpoch(ctx context.Context, term *Leadership, holder string) 
 // epochSteps bounds the random part of an epoch.
 const epochSteps = 1000
 
-// LeastEpochAndStep says how an epoch follows the stored one: it is the larger of that
+// LeastEpochAndStep returns how an epoch follows the stored one: it is the larger of that
 // and least, plus step. A database restored to an older state has forgotten epochs, and the
 // names of messages that were made of them; so an epoch is a time in microseconds,
 // which is larger than what is forgotten, with a random part, for clocks that were

@@ -104,10 +104,10 @@ func (l *lineages) validate(ctx context.Context, conn *pgconn.PgConn) error {
 		return pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn)
 	}
 	if result.Err != nil {
-		return fmt.Errorf("ask for the timeline: %w", result.Err)
+		return fmt.Errorf("read the timeline: %w", result.Err)
 	}
 	if len(result.Rows) != 1 || len(result.Rows[0]) != 2 {
-		return fmt.Errorf("ask for the timeline: %d rows, want one with two columns", len(result.Rows))
+		return fmt.Errorf("read the timeline: %d rows, want one with two columns", len(result.Rows))
 	}
 	file, system := string(result.Rows[0][0]), string(result.Rows[0][1])
 	if file == "" {

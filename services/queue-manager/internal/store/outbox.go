@@ -79,7 +79,7 @@ func (s *Store) CheckEpochAndAddManifests(ctx context.Context, epoch int64, mess
 	reached := s.hasReached()
 	var current, last int64
 	if err := s.pool.QueryRow(ctx, `SELECT epoch, `+lastVersion+` FROM leader`).Scan(&current, &last); err != nil {
-		return fmt.Errorf("look at the epoch: %w", err)
+		return fmt.Errorf("read the epoch: %w", err)
 	}
 	if current != epoch {
 		return fmt.Errorf("publish in epoch %d, but it is %d: %w", epoch, current, ErrFenced)

@@ -206,7 +206,7 @@ func (r *queueRows) answer(tree *quota.Tree) query.QueuesAnswer {
 	}
 }
 
-// describe says what the tree knows of a row, whose namespaces all lead to one ClusterQueue.
+// describe prints what the tree knows of a row, whose namespaces all lead to one ClusterQueue.
 func describe(q *query.Queue, tree *quota.Tree) {
 	q.ClusterQueue, q.Hold = q.Name, tree.StoppedBy("", q.Name)
 	for _, namespace := range q.Namespaces {

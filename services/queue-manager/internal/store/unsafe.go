@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Unsafe says in what this login, or the connection, has more rights or less
+// Unsafe returns in what this login, or the connection, has more rights or less
 // protection than the service needs. It is for a warning: a trial may do without.
 func (s *Store) Unsafe(ctx context.Context) []string {
 	conn, err := s.pool.Acquire(ctx)
