@@ -18,7 +18,7 @@ type pod struct {
 	labels    labels.Set
 }
 
-// network judges connections by the NetworkPolicies of a chart, as Kubernetes says
+// network judges connections by the NetworkPolicies of a chart, as Kubernetes reports
 // that they are meant: no plugin of a network takes part.
 type network struct {
 	policies []networkingv1.NetworkPolicy

@@ -25,7 +25,7 @@ import (
 // fieldManager owns the applied fields in the API server's records.
 const fieldManager = "muster-install"
 
-// Options say what is installed.
+// Options are what is installed.
 type Options struct {
 	// Clusters are the cluster's names in Muster, each with its Leases; several Musters on
 	// one cluster have several names.

@@ -29,7 +29,7 @@ type Bus struct {
 	storage  Storage
 
 	mu          sync.Mutex
-	reconnected map[chan struct{}]struct{} // told of each reconnection
+	reconnected map[chan struct{}]struct{} // notified of each reconnection
 }
 
 // Options is how to connect.

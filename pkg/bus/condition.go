@@ -16,7 +16,7 @@ type Condition struct {
 	Servers int
 	// Stored and Limit are bytes of JetStream's account; a Limit of 0 is none.
 	Stored, Limit uint64
-	// Failed is why JetStream does not say what it stores, nil when it does.
+	// Failed is why JetStream does not report what it stores, nil when it does.
 	Failed  error
 	Streams []StreamCondition
 }

@@ -64,7 +64,7 @@ func (n *laneNames) failed(err error) {
 		n.next()
 	case n.work.TakeOver && refused.ErrorCode == consumerBroken:
 		// The server may keep a consumer whose files are gone, and which cannot be
-		// updated (subscribe.go says how): it has to go first.
+		// updated (see subscribe.go): it has to go first.
 		n.drop = append(n.drop, n.name(n.spare))
 	}
 }

@@ -21,7 +21,7 @@ const (
 	deadAttemptsHeader = "Muster-Attempts"
 )
 
-// serverHeaders begin the headers that tell the server what to do with a message.
+// serverHeaders begin the headers by which the server handles a message.
 const serverHeaders = "Nats-"
 
 // deadLetterRetryAfter is the pause before the redelivery of a message that could not be kept.

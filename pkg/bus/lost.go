@@ -16,7 +16,7 @@ type StreamReader interface {
 
 // Lost returns the subjects, sorted, whose values were stored and that the stream
 // does not have any more: it was purged, made again, or restored to an older state. A
-// connection that stood all the time tells nothing of that. The publisher is to
+// connection that stood all the time has nothing of that. The publisher is to
 // publish these values again.
 //
 // Without list the stream's state alone is compared, which costs the server

@@ -85,7 +85,7 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	return 0, fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
 }
 
-// overtaken are the server's errors that say that something else is last.
+// overtaken are the server's errors that mean that something else is last.
 func overtaken() []jetstream.ErrorCode {
 	const wrongLastID = 10070 // JSStreamWrongLastMsgIDErrF in its errors.json
 	return []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, wrongLastID}
@@ -98,7 +98,7 @@ const (
 	memoryResources       jetstream.ErrorCode = 10028
 )
 
-// full are the server's errors that say that there is no room, by their numbers in
+// full are the server's errors that mean that there is no room, by their numbers in
 // its errors.json.
 func full() []jetstream.ErrorCode {
 	const (

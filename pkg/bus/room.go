@@ -22,7 +22,7 @@ const (
 	roomEvery = 2 * time.Second
 	// tightNumerator of tightDenominator parts are taken of a stream that is nearly full.
 	tightNumerator, tightDenominator = 3, 4
-	// samples are how many messages of an owner or subject tell its mean size. With fewer
+	// samples are how many messages of an owner or subject show its mean size. With fewer
 	// the mean of small messages and a few large ones is often too small.
 	samples = 16
 	// sampleTimeout bounds the wait for NATS, which does not answer a user without the

@@ -25,7 +25,7 @@ func (r *Round) Hasten() {
 	}
 }
 
-// Step returns how many of all things are to be said once more now.
+// Step returns how many of all things are to be published once more now.
 func (r *Round) Step(all int) int {
 	steps := int(RoundTakes / RoundStep)
 	if r.hasty > 0 {

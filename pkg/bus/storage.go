@@ -38,7 +38,7 @@ type Storage struct {
 type unstored struct {
 	since, last time.Time
 	err         error
-	certain     bool // the server itself says that it has no room
+	certain     bool // the server itself reports that it has no room
 }
 
 // Note notes how the storage of a message on a subject ended, or that of something else by its

@@ -21,7 +21,7 @@ const (
 	// of a cluster share: without a pause it is they that cannot keep up.
 	resubscribeAfter = 250 * time.Millisecond
 	resubscribeMost  = 4 * time.Second
-	// heartbeatEvery is how often a server says that a consumer of work has nothing:
+	// heartbeatEvery is how often a server reports that a consumer of work has nothing:
 	// a request that got lost with its server is repeated after two of them.
 	heartbeatEvery = 2 * time.Second
 	// silentMost is how long a durable consumer may be without a server that answers
@@ -64,7 +64,7 @@ func (b *Bus) keepConsuming(ctx context.Context, consumer jetstream.Consumer, s 
 		if ctx.Err() != nil {
 			return
 		}
-		// A reconnection before the consumer is created says nothing against it. Left in
+		// A reconnection before the consumer is created shows nothing against it. Left in
 		// the channel it would end the reading at once, and what the server has just
 		// handed out would come again only after its AckWait.
 		select {

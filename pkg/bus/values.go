@@ -88,7 +88,7 @@ func (p Value) Wait(ctx context.Context) error {
 		end := uint64(0)
 		if last != nil {
 			if end = last.Sequence; last.MessageID() == p.id {
-				p.stored(end) // ours, of which we did not hear
+				p.stored(end) // ours, whose answer was lost
 				return nil
 			}
 			if theirs, err := p.values.epochOf(*last); err == nil && theirs > p.values.epoch {

@@ -24,7 +24,7 @@ type Work struct {
 	// with its connection open.
 	TakeOver bool
 	// Dropped, unless nil, has messages of a subject dropped that floods a nearly full
-	// stream (share.go says when), and gets their number. It must not block.
+	// stream (see share.go), and gets their number. It must not block.
 	Dropped func(subject string, messages uint64)
 }
 

@@ -105,7 +105,7 @@ func (d *deadlines) checkStartedDeadlines(e *entry, now time.Time) {
 }
 
 // notCreatedInTime tears a gang down whose object its dispatcher has not created before
-// the ready deadline, once the dispatcher says so. Until then the object may be there,
+// the ready deadline, once the dispatcher reports it. Until then the object may be there,
 // and run.
 func (d *deadlines) notCreatedInTime(e *entry, rules workload.Rules, now time.Time) {
 	if !d.inquiries.askDispatcher(e, now) {

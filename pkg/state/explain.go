@@ -22,9 +22,9 @@ func (s *State) Searched() admission.Searched { return s.admission.Searched() }
 // NeverFit counts the waiting workloads that no change of what runs could admit.
 func (s *State) NeverFit() int { return s.admission.NeverFit() }
 
-// Handover is a workload that waits, for another goroutine to say why.
+// Handover is a workload that waits, for another goroutine to explain why.
 type Handover struct {
-	// Known is what there is to say of one that does not wait.
+	// Known is what there is to report of one that does not wait.
 	Known  workload.Explanation
 	Waits  bool
 	asked  admission.Question
@@ -64,7 +64,7 @@ func (w worded) reason(decided workload.Reason) workload.Reason {
 	return decided
 }
 
-// HandOver returns what another goroutine needs to say why a workload waits. who is
+// HandOver returns what another goroutine needs to explain why a workload waits. who is
 // for whom it is asked: of a workload that he could not have submitted he hears as if
 // it were not there; empty is for an operator.
 func (s *State) HandOver(id workload.ID, who string) (Handover, error) {
@@ -100,13 +100,13 @@ func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enoug
 	return explained
 }
 
-// Certify proves that it fits nowhere, or says why there is no proof; see
+// Certify proves that it fits nowhere, or returns why there is no proof; see
 // admission.Certify. The state is one that Answer has been called with.
 func (h Handover) Certify(s *admission.State, enough func() bool) (*certificate.Document, string) {
 	return admission.Certify(s, h.Known.Workload, enough)
 }
 
-// Certify proves that a waiting workload fits nowhere, or says why there is no proof.
+// Certify proves that a waiting workload fits nowhere, or returns why there is no proof.
 func (s *State) Certify(id workload.ID) (*certificate.Document, string) {
 	return admission.Certify(s.admission, id, func() bool { return false })
 }

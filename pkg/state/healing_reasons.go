@@ -17,7 +17,7 @@ func (h *healing) noteNewHead(e *entry, replacement event.GangPod) {
 		e.head.Name, replacement.Name)
 }
 
-// recordNewHead says of a running gang that its head pod was replaced. What is still wrong
+// recordNewHead records of a running gang that its head pod was replaced. What is still wrong
 // with it comes first. It reports whether it did.
 func (h *healing) recordNewHead(e *entry, now time.Time) (reported bool) {
 	news := e.disruption.headNews
@@ -30,7 +30,7 @@ func (h *healing) recordNewHead(e *entry, now time.Time) (reported bool) {
 	return true
 }
 
-// explainNode says of the running gangs on a node that it is not ready, what follows and
+// explainNode records of the running gangs on a node that it is not ready, what follows and
 // when; or that it is ready again.
 func (h *healing) explainNode(n *node, now time.Time) {
 	for _, e := range h.holders(n) {

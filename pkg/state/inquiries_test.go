@@ -92,7 +92,7 @@ func TestWhatWasNotHeardIsAskedFor(t *testing.T) {
 }
 
 // The silence of a dispatcher is no verdict on a gang whose object it was to create: it
-// may run. What the dispatcher says when it speaks again decides.
+// may run. What the dispatcher reports when it speaks again decides.
 func TestASilentDispatcherTearsNothingDown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -334,7 +334,7 @@ func TestOnlyWhoIsSilentIsNamed(t *testing.T) {
 }
 
 // Each part is silent since it was last heard, or since something waits for it; what
-// another dispatcher says that was replaced does not count.
+// another dispatcher reports that was replaced does not count.
 func TestSilences(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(600)}}, 3)

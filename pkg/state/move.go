@@ -13,7 +13,7 @@ import (
 
 // MoveToQueue has a workload that waits wait in another queue, where it keeps its place by
 // submission. Its history and a last event on the subject of the former queue say so. A
-// move that the other queue does not allow changes nothing, and an event says why. It
+// move that the other queue does not allow changes nothing, and an event has the reason. It
 // reports whether the workload is live.
 func (s *State) MoveToQueue(m *event.WorkloadMove, now time.Time) bool {
 	e, live := s.asked(m.Workload, m.Submitter)

@@ -67,7 +67,7 @@ func TestAWorkloadIsMoved(t *testing.T) {
 	}
 }
 
-// What the other queue does not allow stays where it is, and an event says why.
+// What the other queue does not allow stays where it is, and an event has the reason.
 func TestARefusedMoveChangesNothing(t *testing.T) {
 	t.Parallel()
 	namespaces := []string{"ns"}

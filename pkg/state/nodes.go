@@ -22,7 +22,7 @@ type node struct {
 	reserved resource.List
 	// unreserved is what pods of gangs take here beyond their reservations.
 	unreserved map[workload.ID]resource.List
-	// notReadySince is zero while the node is ready; overdue says that the grace
+	// notReadySince is zero while the node is ready; overdue means that the grace
 	// since then is over. Neither is stored: a new term grants the grace again.
 	notReadySince time.Time
 	overdue       bool

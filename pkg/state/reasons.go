@@ -126,7 +126,7 @@ func (l *lifecycle) explainFixed(e *entry, why string, now time.Time) {
 // slowPrefix begins the reasons of explainSlowStart.
 const slowPrefix = "starting:"
 
-// messageLimit bounds what others say, in bytes.
+// messageLimit bounds what others report, in bytes.
 const messageLimit = 2000
 
 // sanitize makes text of others storable: a RayJob's message has the last lines of

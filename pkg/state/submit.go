@@ -82,7 +82,7 @@ func (s *State) reject(e *event.WorkloadSubmitted, reason workload.Reason, now t
 }
 
 // refusal returns why a submission is not accepted; nil when it is. It completes the
-// workload as its queue says.
+// workload as its queue has it.
 func (s *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored *Known) *workload.Reason {
 	if reason := s.refuse(w, e.PriorityClass, stored); reason != nil {
 		return reason

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// slowStart is how long a gang may take to start before it says what it waits
+	// slowStart is how long a gang may take to start before its reason names what it waits
 	// for, and slowRepeat how often it looks again.
 	slowStart  = 10 * time.Second
 	slowRepeat = 2 * time.Second

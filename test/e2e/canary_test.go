@@ -182,7 +182,7 @@ func (w *world) readable(t *testing.T) map[string]string {
 	// Statements as other sessions see them have placeholders, not values.
 	found["statements"] = w.rows(t, `SELECT coalesce(query, '') FROM pg_stat_activity`)
 	// The services run in this process. Its environment would show what one of them puts
-	// into it; its arguments are the test's own, and say nothing about a service's.
+	// into it; its arguments are the test's own, and show nothing about a service's.
 	for _, process := range []string{"/proc/self/cmdline", "/proc/self/environ"} {
 		content, err := os.ReadFile(process)
 		if err != nil {

@@ -174,7 +174,7 @@ func (w *world) knowsPoolNodes() (count int) {
 	return count
 }
 
-// refused waits until the autoscaler has looked at the request and says why it has no nodes.
+// refused waits until the autoscaler has looked at the request and reports why it has no nodes.
 func (w *world) refused(name, why string) {
 	w.t.Helper()
 	w.until("the autoscaler has looked at the request", func() bool {

@@ -241,7 +241,7 @@ func (r *replicated) primaryComesBack() {
 	}
 }
 
-// recovered is what queue-manager says that it found, by result.
+// recovered is what queue-manager reports that it found, by result.
 func (r *replicated) recovered() map[string]int {
 	r.Helper()
 	return r.counted("muster_recovered_workloads_total")

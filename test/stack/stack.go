@@ -34,7 +34,7 @@ import (
 // readyTimeout bounds the start of a service.
 const readyTimeout = 2 * time.Minute
 
-// Options say what a stack has.
+// Options are what a stack has.
 type Options struct {
 	Cluster *devcluster.Cluster
 	// DatabaseURL names an empty or migrated database, as its owner. The services

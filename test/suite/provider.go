@@ -108,7 +108,7 @@ const (
 	StreamsGone Fault = "losing all streams (stream rm)"
 	StreamsBare Fault = "losing the files of all streams while it runs"
 	// HalfClosed: what a service has open towards a server ends at the far side, and
-	// nothing tells the service; new connections pass.
+	// nothing notifies the service; new connections pass.
 	HalfClosedNATS     Fault = "with half-closed connections to NATS"
 	HalfClosedPostgres Fault = "with half-closed connections to Postgres"
 	HalfClosedAPI      Fault = "with half-closed connections to the API server"

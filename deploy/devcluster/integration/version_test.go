@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// testVersion: the API server says which Kubernetes it is, so that Helm's charts and other
+// testVersion: the API server reports which Kubernetes it is, so that Helm's charts and other
 // clients that ask for a version take it for what it is.
 func testVersion(t *testing.T, i *instance) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")

@@ -29,7 +29,7 @@ const (
 	askedLately = 10 * time.Second
 )
 
-// SearchVersion is the version of how steps are counted and limited, and of what reasons say.
+// SearchVersion is the version of how steps are counted and limited, and of the texts of reasons.
 // Terms are recorded with it, because under another version a search may end undecided where
 // it did not, or the other way round, and a reason may be another one. It is 0 for terms
 // older than it.

@@ -30,7 +30,7 @@ func (s *State) SetSilent(since map[string]time.Time) {
 	s.events.clustersChanged = true
 }
 
-// SetUncleared records which of the silent clusters report again, but have not yet said that nothing
+// SetUncleared records which of the silent clusters report again, but have not yet reported that nothing
 // is left there of what was started elsewhere meanwhile.
 func (s *State) SetUncleared(clusters map[string]bool) {
 	if maps.Equal(s.uncleared, clusters) {

@@ -8,7 +8,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// clusters says of each cluster with nodes why the workload does not start there: the
+// clusters returns for each cluster with nodes why the workload does not start there: the
 // cluster does not take it, or it has no room, or only something else than room lacks.
 func (e *explainer) clusters() {
 	var names []string

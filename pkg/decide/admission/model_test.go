@@ -312,7 +312,7 @@ func (m *model) placed(a admission.Admission, given []workload.Placement) {
 	}
 }
 
-// undecided reports whether a reason says that there is no answer yet.
+// undecided reports whether a reason means that there is no answer yet.
 func undecided(why *workload.Reason) bool {
 	return why.Kind == workload.ReasonUnknown || why.Kind == workload.ReasonPending
 }

@@ -103,7 +103,7 @@ func (s *State) appendLackingPlaces(heads []*Waiting, q *queue, of map[*Waiting]
 }
 
 // reserve computes the reservation of a head. It replaces the old one and reopens the
-// classes that the old one kept back. A reservation without a cluster says that there
+// classes that the old one kept back. A reservation without a cluster means that there
 // is none: the head fits nowhere even when all gangs have ended, or their ends are
 // unknown and the patience of the head is not over.
 func (d *decision) reserve(w *Waiting, old *headReservation) {

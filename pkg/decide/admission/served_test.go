@@ -21,7 +21,7 @@ func wraps(nodes []capacity.Node, kind workload.ObjectKind) *admission.State {
 
 const pyTorchJob = workload.ObjectKind("kubeflow.org/v1 PyTorchJob")
 
-// A gang of a kind that no cluster serves waits and says so; it starts when the kind is
+// A gang of a kind that no cluster serves waits with that reason; it starts when the kind is
 // installed. Clusters of which it is unknown serve every kind.
 func TestAKindThatNoClusterServes(t *testing.T) {
 	t.Parallel()

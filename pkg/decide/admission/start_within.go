@@ -30,7 +30,7 @@ func (d *decision) startWithin(w *Waiting, a quota.Assess, flavored *flavoredSig
 }
 
 // admitUnder admits the workload under an assignment that is within quota, or returns why
-// it has no places; kept says that it has some that are kept for a gang that shows itself.
+// it has no places; kept means that it has some that are kept for a gang that shows itself.
 func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) (why *workload.Reason, kept bool) {
 	var keptIn *workload.Reason
 	for {

@@ -18,7 +18,7 @@ type unschedulable struct {
 	withSpread map[string]*member
 	needs      map[string]*need
 	order      []*need // by key
-	// version counts additions and calls of Requeued, to tell which verdicts have seen
+	// version counts additions and calls of Requeued, to know which verdicts have seen
 	// a node as it was.
 	version int64
 	dirty   []*node

@@ -13,7 +13,7 @@ type PriorityClass struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Priority returns the value of a WorkloadPriorityClass. The error says which
+// Priority returns the value of a WorkloadPriorityClass. The error names which
 // there are.
 func (c Config) Priority(class string) (int32, error) {
 	names := make([]string, len(c.Priorities))

@@ -23,7 +23,7 @@ const (
 // A word of Done matches the type of a condition that is True, whatever its
 // case, or the status that a RayJob or Pod has come to. MCAD took any condition
 // that contained the word, True or not. Without Done a RayJob, Job or Pod ends
-// when its own controller says so.
+// when its own controller reports it.
 func (i Item) Ended(object map[string]any) (End, string) {
 	status, _ := object["status"].(map[string]any)
 	id := identityOf(object)
@@ -60,7 +60,7 @@ func words(status map[string]any) []string {
 	return found
 }
 
-// ownEnd is what the object's own controller says.
+// ownEnd is what the object's own controller reports.
 func ownEnd(id Identity, status map[string]any) (End, string) {
 	switch group, _, _ := strings.Cut(id.APIVersion, "/"); {
 	case group == "ray.io" && id.Kind == workload.KindRayJob:

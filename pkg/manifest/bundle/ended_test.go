@@ -8,7 +8,7 @@ import (
 )
 
 // An object ends by the words that were given for it, when they are true, or else
-// by what its own controller says.
+// by what its own controller reports.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	const (

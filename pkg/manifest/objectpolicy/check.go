@@ -1,4 +1,4 @@
-// Package objectpolicy says which objects Muster creates for a queue's workloads. A
+// Package objectpolicy states which objects Muster creates for a queue's workloads. A
 // submitter who may only submit must not get rights by what is created for it: by a
 // secret that Kubernetes fills with the token of a service account, by a network
 // policy that opens the namespace, by a service that takes over addresses.

@@ -1,4 +1,4 @@
-// Package podpolicy says what the pod templates of a queue's workloads may
+// Package podpolicy states what the pod templates of a queue's workloads may
 // contain. A submitter has its pods created by KubeRay's operator, which
 // may create any; so what they may be is decided before. What a pod can reach of its
 // node is held against Kubernetes' Pod Security Standards, by Kubernetes' own code

@@ -37,7 +37,7 @@ func (q Queue) Title() string {
 }
 
 // ClusterQueuesOf returns known ClusterQueues with the sums of the queues that lead to them, by
-// cohort and name. A ClusterQueue that is not among the known ones is as its queues tell: a
+// cohort and name. A ClusterQueue that is not among the known ones is as its queues show: a
 // tenant knows no others.
 func ClusterQueuesOf(known []ClusterQueue, queues []Queue) []ClusterQueue {
 	all, at := slices.Clone(known), map[string]int{}

@@ -43,7 +43,7 @@ func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject str
 
 // HandleEach answers the requests on a subject until ctx ends, each in a goroutine of
 // its own if admit lets it in; done ends it. caller is the part of the subject of the
-// reply that tells callers apart: NATS lets each user have only replies of its own.
+// reply that distinguishes callers: NATS lets each user have only replies of its own.
 func HandleEach[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
 	admit func(caller string, r Request) (done func(), err error), answer func(context.Context, Request) (Answer, error),
 ) error {

@@ -6,7 +6,7 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 )
 
-// Merge is what the objects say together, which may not be valid.
+// Merge is what the objects are together, which may not be valid.
 func Merge(objects []Object) quota.Config {
 	var all quota.Config
 	for _, o := range objects {

@@ -90,7 +90,7 @@ func replace(origins map[string]origin, err error) fault.List {
 	return faults
 }
 
-// fieldOf is where a kind says what it means; a priority class says it at the top.
+// fieldOf is where a kind has its meaning; a priority class has it at the top.
 func fieldOf(kind string) string {
 	if kind == "WorkloadPriorityClass" {
 		return ""

@@ -25,7 +25,7 @@ type Queue struct {
 	// Namespaces that the queue's workloads may use; the first is the default.
 	Namespaces []string `json:"namespaces"`
 	// Strategy is BestEffortFIFO (the default), StrictFIFO or Backfill. For a queue
-	// with quota the clusterQueue of its name says it.
+	// with quota the clusterQueue of its name has it.
 	Strategy string `json:"strategy,omitempty"`
 	// Rules of its workloads' lives; what is not set is at its default.
 	Rules workload.Rules `json:"life,omitzero"`
@@ -161,7 +161,7 @@ func (f *File) Validate() error {
 		faults.Under(path, q.validate())
 	}
 	for i, l := range f.LocalQueues {
-		if path := fault.Index("localQueues", i); l.Name != "" && l.Namespace != "" { // else the policy says so
+		if path := fault.Index("localQueues", i); l.Name != "" && l.Namespace != "" { // else the policy reports it
 			validName(&faults, path+".name", l.Name)
 			validName(&faults, path+".namespace", l.Namespace)
 		}

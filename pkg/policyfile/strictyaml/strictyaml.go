@@ -1,5 +1,5 @@
 // Package strictyaml reads YAML that people write into Go values, by the json tags
-// of their fields. It takes nothing that it does not know, and tells all faults of
+// of their fields. It accepts nothing that it does not know, and reports all faults of
 // a file with line, path, value and what would be right (package fault).
 //
 // It serves files of settings. It is not for manifests of Kubernetes objects, which

@@ -95,7 +95,7 @@ func (s Span) Traceparent() string {
 	return carrier.Get(Header)
 }
 
-// End ends the span; an error says that the work failed.
+// End ends the span; an error means that the work failed.
 func (s Span) End(err error) {
 	if s.span == nil {
 		return

@@ -166,7 +166,7 @@ func (r Rules) HealWithin() time.Duration {
 }
 
 // Declared is the declared run time of a workload that asks for a life of its
-// own: as it says, else as its queue says, and never more than after which it is
+// own: as it says, else as its queue has it, and never more than after which it is
 // ended. Zero means that it is not known.
 func (r Rules) Declared(asked Life) time.Duration {
 	if asked.RunTime == 0 {

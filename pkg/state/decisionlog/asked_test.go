@@ -102,7 +102,7 @@ func (a *asking) record(t *rapid.T) workload.Record {
 
 // TestALaterRequestIsNotUndone: whatever is delivered again, the last request of each kind
 // counts. A stream that is lost and a clock that is set back at the same time are left out:
-// nothing tells a new request from an old one then, until the clock is past the former time.
+// nothing distinguishes a new request from an old one then, until the clock is past the former time.
 func TestALaterRequestIsNotUndone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -202,7 +202,7 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 func (s *Server) url(database string) string {
 	parsed, err := url.Parse(s.admin)
 	if err != nil {
-		return s.admin // connecting will tell what is wrong with it
+		return s.admin // connecting reports what is wrong with it
 	}
 	parsed.Path = "/" + database
 	return parsed.String()

@@ -1,4 +1,4 @@
-// Package tally notes which servers the tests of a run have used, so that the run can say
+// Package tally notes which servers the tests of a run have used, so that the run can print
 // it at its end. It is for tests only; without MUSTER_TEST_TALLY it notes nothing.
 package tally
 

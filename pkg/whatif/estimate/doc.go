@@ -1,4 +1,4 @@
-// Package estimate says when gangs that wait will start.
+// Package estimate states when gangs that wait will start.
 //
 // A snapshot of the live state is played forward with the decisions of queue-manager,
 // without any new submission, with run times learned from what ended before. What comes

@@ -34,7 +34,7 @@ type samples struct {
 type sample struct{ ran, declared time.Duration }
 
 // Learn notes that a workload has ended by itself after it held its places for the time
-// ran. What was evicted or cancelled says nothing about how long it would have run.
+// ran. What was evicted or cancelled shows nothing about how long it would have run.
 func (h *History) Learn(w *workload.Workload, ran time.Duration) {
 	if ran <= 0 {
 		return

@@ -73,7 +73,7 @@ var (
 
 // Generate makes a log, in the order of the submissions.
 //
-// The error says which setting is wrong.
+// The error names which setting is wrong.
 func Generate(c Config) (swf.Log, error) {
 	if err := c.Check(); err != nil {
 		return swf.Log{}, err

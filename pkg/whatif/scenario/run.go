@@ -38,7 +38,7 @@ func Run(f *File) (Outcome, error) {
 	return outcome, nil
 }
 
-// RunExplained is Run, and says of everybody who waits at the end what would admit
+// RunExplained is Run, and returns for each that waits at the end what would admit
 // them.
 func RunExplained(f *File) (Outcome, error) {
 	outcome, p, err := f.run()

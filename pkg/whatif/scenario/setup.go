@@ -30,7 +30,7 @@ func (p *play) setUp() error {
 			return fault.At(path, "%q should be running, but cannot be started: %s", g.Name, why)
 		}
 	}
-	p.at.Admitted = nil // as the file says
+	p.at.Admitted = nil // as in the file
 	for i := range p.file.Waiting {
 		if err := p.submit(fault.Index("waiting", i), &p.file.Waiting[i]); err != nil {
 			return err

@@ -1,7 +1,7 @@
 // Package simulation runs a log of jobs through Muster's own decisions and measures how
 // long the jobs waited.
 //
-// Jobs are submitted and end as the log says, through package world, so it is the state
+// Jobs are submitted and end as in the log, through package world, so it is the state
 // and admission's Decide that choose who starts when. There is no other scheduler in here.
 // Play takes any jobs, nodes and queues. Run takes a log of parallel jobs in the Standard
 // Workload Format: each job is a gang of one pod per processor that it asked for, on nodes

@@ -114,7 +114,7 @@ func (r *World) Explain(id workload.ID) (workload.Explanation, error) {
 	return r.state.Explain(id, r.now)
 }
 
-// Certify proves that a waiting workload fits nowhere, or says why there is no proof.
+// Certify proves that a waiting workload fits nowhere, or returns why there is no proof.
 func (r *World) Certify(id workload.ID) (*certificate.Document, string) { return r.state.Certify(id) }
 
 // Present returns, of workloads that lack quota or places, why that is so now.

@@ -137,7 +137,7 @@ func awaitFull(t *testing.T, b *bus.Bus, in *intake) {
 	}
 }
 
-// submitPatiently publishes up to four times a second until NATS says that it has
+// submitPatiently publishes up to four times a second until NATS reports that it has
 // stored the submission, and counts the refusals for want of room. SECURITY.md promises
 // no more: NATS bounds no rate, so beside a flood a publication may go unanswered.
 func submitPatiently(t *testing.T, b *bus.Bus, queue, name string) (refused int) {

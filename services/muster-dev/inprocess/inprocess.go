@@ -58,7 +58,7 @@ func Kubeconfigs(ctx context.Context, admin *rest.Config, dir string) (map[strin
 
 // Services are the services with their settings. It is safe for concurrent use.
 type Services struct {
-	// Logger gets what all of them say.
+	// Logger gets what all of them log.
 	Logger *zap.Logger
 	// Tracer returns what makes the spans of a service; nil for none.
 	Tracer func(service string) tracing.Tracer

@@ -108,7 +108,7 @@ func (s *site) submit() (workload.ID, error) {
 	return id, s.bus.Publish(s.ctx, event.WorkloadSubject("fits"), envelope)
 }
 
-// admission submits a gang and returns the time until an event says that it is
+// admission submits a gang and returns the time until an event reports that it is
 // admitted.
 func (s *site) admission() (time.Duration, error) {
 	began := time.Now()

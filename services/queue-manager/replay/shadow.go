@@ -57,7 +57,7 @@ type outcomeLine struct {
 }
 
 func lineOf(text string) (line outcomeLine) {
-	_ = json.Unmarshal([]byte(text), &line) // one that cannot be read says nothing of workloads
+	_ = json.Unmarshal([]byte(text), &line) // one that cannot be read shows nothing of workloads
 	return line
 }
 
@@ -68,7 +68,7 @@ type Watch struct {
 	// Skipped is called for each decision that was not repeated, because the state of the
 	// shadow was not that of the leader.
 	Skipped func()
-	// Differs is called for each one that came out differently. resumed says that the shadow
+	// Differs is called for each one that came out differently. resumed means that the shadow
 	// had begun in the middle of the term, where a fresh state may decide differently, too.
 	Differs func(d Difference, resumed bool)
 }

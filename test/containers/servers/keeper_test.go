@@ -192,7 +192,7 @@ func TestTheServerEndsWithWhoAskedForIt(t *testing.T) {
 	}
 }
 
-// hear reads what the server says next, nothing when it has ended.
+// hear reads what the server reports next, nothing when it has ended.
 func hear(t *testing.T, server *os.File) string {
 	t.Helper()
 	heard := make(chan string, 1)

@@ -65,7 +65,7 @@ func (n *poweredNATS) submit(t *testing.T, what string) {
 	t.Helper()
 	tick, deadline := time.NewTicker(readyPoll), time.Now().Add(readyTimeout)
 	defer tick.Stop()
-	for ; ; <-tick.C { // nothing tells when the streams are there again
+	for ; ; <-tick.C { // nothing shows when the streams are there again
 		published, err := n.bus.PublishEncoded(event.SubmitSubject("default"), event.NewID(), []byte(what), 0)
 		if err == nil {
 			err = published.Wait(t.Context())

@@ -17,7 +17,7 @@ var ErrTooLarge = errors.New("too large to verify by search")
 const limit = 20_000_000
 
 // Check returns nil when the certificate proves that the gang does not fit on the
-// nodes, else an error that says what is wrong with it.
+// nodes, else an error with what is wrong with it.
 func Check(nodes []placement.View, w *workload.Workload, c *placement.Certificate) error {
 	reduced := *w
 	reduced.PodSets = nil

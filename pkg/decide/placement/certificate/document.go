@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// What every document says of itself.
+// What every document has about itself.
 const (
 	APIVersion = "muster.dev/v1"
 	Kind       = "DoesNotFit"
@@ -82,7 +82,7 @@ type Class struct {
 	Closed   bool              `json:"closed,omitempty"` // not ready, or drained
 	Cordoned bool              `json:"cordoned,omitempty"`
 	// Free is what each node has free of what the workload requests. More than all pods
-	// together request is not said.
+	// together request is left out.
 	Free resource.List `json:"free,omitempty"`
 	// PortsInUse are the host ports of the workload that are in use on each node.
 	PortsInUse []workload.HostPort `json:"portsInUse,omitempty"`

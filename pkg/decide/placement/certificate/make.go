@@ -182,7 +182,7 @@ func easiest(c *Cluster, w *workload.Workload) (Argument, bool) {
 	return Argument{}, false
 }
 
-// classes returns nodes as classes, in an order that says nothing of their names.
+// classes returns nodes as classes, in an order that shows nothing of their names.
 func (r *renaming) classes(nodes []placement.View, total resource.List) ([]Class, error) {
 	byKey := map[string]*Class{}
 	for i := range nodes {

@@ -9,7 +9,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// renaming replaces what a document must not say: names of nodes, values of their
+// renaming replaces what a document must not have: names of nodes, values of their
 // labels, taints, and terms of flavors that the workload does not name itself.
 //
 // It keeps every answer to what the workload and its flavors ask of a node. A value of a

@@ -10,7 +10,7 @@ import (
 )
 
 // Valid returns nil when the places have room for the whole gang and obey all of its
-// constraints, else an error that says what is wrong.
+// constraints, else an error with what is wrong.
 func Valid(nodes []placement.View, w *workload.Workload, places []workload.Placement) error {
 	pods := newPods(nodes, w)
 	for _, p := range places {

@@ -11,7 +11,7 @@ import (
 )
 
 // Verify returns nil when the document proves that the workload cannot start on the
-// nodes and within the quota that it states, else an error that says what is wrong. Its
+// nodes and within the quota that it states, else an error with what is wrong. Its
 // cost is bounded, whatever the document says: it returns ErrTooLarge when there is more
 // to search than it searches.
 func Verify(d *Document) error {

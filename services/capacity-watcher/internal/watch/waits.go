@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// waitMessageMost bounds what Kubernetes says of a wait, and waitNameMost the names of
+	// waitMessageMost bounds what Kubernetes reports of a wait, and waitNameMost the names of
 	// containers and reasons, in bytes.
 	waitMessageMost = 200
 	waitNameMost    = 63
@@ -22,7 +22,7 @@ const (
 	creating     = "ContainerCreating"
 )
 
-// waits returns what keeps a pod from being ready, as far as its status tells; empty for a pod
+// waits returns what keeps a pod from being ready, as far as its status has it; empty for a pod
 // that is ready, has ended, or starts as it should. The text is the same for as long as the
 // cause is: each change of it is a message and a row.
 func waits(pod *corev1.Pod) string {
@@ -117,7 +117,7 @@ func containerWaits(status *corev1.ContainerStatus) (reason, message string) {
 // backOffTime is how long the kubelet waits this time.
 var backOffTime = regexp.MustCompile(`back-off \S+ restarting`)
 
-// pullMessage returns what the kubelet says while it waits to pull an image again. While it
+// pullMessage returns what the kubelet reports while it waits to pull an image again. While it
 // tries, it gives the cause alone; a text that came and went would change all the time.
 func pullMessage(image string, waiting *corev1.ContainerStateWaiting) string {
 	if waiting.Reason == pullBackOff && waiting.Message != "" {

@@ -164,7 +164,7 @@ func forAll(queues []query.Queue, now time.Time) Overview {
 	return o
 }
 
-// bounded cuts a list, and says so.
+// bounded cuts a list, and marks it.
 func bounded(lines []string) []string {
 	if len(lines) <= mostLines {
 		return lines

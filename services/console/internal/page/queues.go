@@ -79,7 +79,7 @@ type Queues struct {
 }
 
 // MakeQueues makes the tree of cohorts, ClusterQueues and queues, from row from on. Tenants get
-// no cohorts, and of ClusterQueues what their queues tell.
+// no cohorts, and of ClusterQueues what their queues show.
 func MakeQueues(answer query.QueuesAnswer, from int, now time.Time) Queues {
 	rows := treeRows(answer, now)
 	var q Queues

@@ -65,7 +65,7 @@ type Workload struct {
 	Manifest  string // its page
 	// WhatIf is the form that tries changes of it; empty unless it waits.
 	WhatIf string
-	// Changes are what would admit it now; Partial says that others were not tried, and
+	// Changes are what would admit it now; Partial means that others were not tried, and
 	// NotExplained why there is no explanation.
 	Explained    bool
 	Changes      []string
@@ -117,7 +117,7 @@ const (
 )
 
 // MakeWorkload makes the page of a workload. explained is nil where there is no explanation, and
-// notExplained then says why.
+// notExplained is then why.
 func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExplained string, actions []Action, now time.Time) Workload {
 	r, history := d.Record, d.History
 	w := Workload{

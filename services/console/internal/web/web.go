@@ -189,7 +189,7 @@ func (s *Server) failed(r *http.Request, err error) (int, string) {
 	return http.StatusInternalServerError, "The console failed; its log has more."
 }
 
-// problem writes a page that says what is wrong.
+// problem writes a page with what is wrong.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, of *session.Session, status int, text string) {
 	region, err := s.renderer.Region("problem", text)
 	if err != nil {

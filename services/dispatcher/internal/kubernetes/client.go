@@ -38,7 +38,7 @@ type Client struct {
 // runs in when the path is empty. It limits itself by no rate, but by how many
 // requests are on their way, which follows the API server's answers.
 //
-// What changes something passes only while the guard says that the lease is held;
+// What changes something passes only while the guard reports that the lease is held;
 // Leases alone are not under it.
 func Connect(kubeconfig, cluster string, guard *lease.Guard, registry *prometheus.Registry) (*Client, error) {
 	return connect(kubeconfig, cluster, guard.Wrap, newLimiter(registry))
@@ -96,7 +96,7 @@ func (c *Client) Create(ctx context.Context, kind, namespace string, manifest js
 
 // uidOf reads the answer to a creation.
 func uidOf(result rest.Result) (string, error) {
-	if err := result.Error(); err != nil { // which has what the API server says, unlike that of Raw
+	if err := result.Error(); err != nil { // which has what the API server reports, unlike that of Raw
 		return "", err
 	}
 	answer, err := result.Raw()

@@ -20,7 +20,7 @@ const (
 )
 
 // limiter bounds how many requests are on their way: one more for each round of
-// quick answers, half as many when the API server says that there are too many
+// quick answers, half as many when the API server reports that there are too many
 // or takes long (additive increase, multiplicative decrease). Watches are not
 // counted, they last.
 type limiter struct {

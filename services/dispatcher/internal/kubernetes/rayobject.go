@@ -56,7 +56,7 @@ type Object struct {
 	// LastCheckpoint is the reported time of the last checkpoint of its work; zero
 	// without a report.
 	LastCheckpoint time.Time
-	// EvictingAt is what the object has been told of its eviction, as text.
+	// EvictingAt is the time of the eviction that is written on the object, as text.
 	EvictingAt string
 	// Resumed: a user created it with a queue label, and Release resumed it; so it names
 	// its own UID. It is suspended again at an eviction instead of being deleted. The
@@ -64,7 +64,7 @@ type Object struct {
 	Resumed bool
 	// Outcome of a job that came to its end.
 	Outcome string
-	// Message is what KubeRay says of the outcome or, before it, of its failure
+	// Message is what KubeRay reports of the outcome or, before it, of its failure
 	// to create pods.
 	Message string
 }

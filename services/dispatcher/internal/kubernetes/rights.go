@@ -16,7 +16,7 @@ import (
 // rightsKept is how long a right that the dispatcher has is taken for granted.
 const rightsKept = time.Minute
 
-// rights are those that the dispatcher has itself, as the API server said. It may
+// rights are those that the dispatcher has itself, as the API server reported. It may
 // be used concurrently.
 type rights struct {
 	mu    sync.Mutex

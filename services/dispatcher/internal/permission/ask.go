@@ -12,7 +12,7 @@ import (
 
 // Ask returns the next question of a session: for as long as what is stored lasts, at least. It
 // returns ErrStopping while something is there that may not be kept, and nil where nothing needs
-// the permission, and nothing did. first has a question asked there, too: it says that nothing is
+// the permission, and nothing did. first has a question asked there, too: it means that nothing is
 // left of what was there. Its answer permits nothing.
 func (k *Keeper) Ask(ctx context.Context, cluster string, session int64, needed, first bool) (*event.PermissionAsked, error) {
 	stored, over, err := k.judge(ctx)

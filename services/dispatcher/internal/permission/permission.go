@@ -63,7 +63,7 @@ type Cluster interface {
 	// ErrChanged when another one is stored.
 	SetPermission(ctx context.Context, instead string, r Record) error
 	// Permitted lists, uncached, what needs the permission and may hold capacity, also when an
-	// error says that some of it could not be listed.
+	// error means that some of it could not be listed.
 	Permitted(ctx context.Context) ([]Held, error)
 	// Stop deletes exactly this object, a pod with a short grace.
 	Stop(ctx context.Context, h Held) error

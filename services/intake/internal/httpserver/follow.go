@@ -14,7 +14,7 @@ import (
 )
 
 // span is which events of a stream are asked for: those since a time, or the last one of each
-// workload. past says that nothing is sent that comes later.
+// workload. past means that nothing is sent that comes later.
 type span struct {
 	since time.Time
 	past  bool

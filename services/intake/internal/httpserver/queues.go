@@ -125,7 +125,7 @@ func noQueue(name, namespace string) error {
 	return fail(http.StatusNotFound, "there is no queue %.80q", name)
 }
 
-// namespaceOf reads the namespace that tells queues of one name apart; empty for none.
+// namespaceOf reads the namespace that distinguishes queues of one name; empty for none.
 func namespaceOf(r *http.Request) (string, error) {
 	namespace := r.URL.Query().Get("namespace")
 	if why := kube.BadText(namespace); why != "" || len(namespace) > longestName {

@@ -86,7 +86,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, caller string) err
 	return nil
 }
 
-// missing reports whether the error says that there is no such workload for the caller.
+// missing reports whether the error means that there is no such workload for the caller.
 func missing(err error) bool {
 	var failed *failure
 	return errors.As(err, &failed) && failed.status == http.StatusNotFound

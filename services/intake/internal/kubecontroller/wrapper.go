@@ -96,10 +96,10 @@ func (c *Controller) expire(ctx context.Context, object *unstructured.Unstructur
 	return 0, c.cluster.Delete(ctx, object)
 }
 
-// rejectedBefore reports whether the status says that the AppWrapper was refused.
+// rejectedBefore reports whether the status means that the AppWrapper was refused.
 func rejectedBefore(status map[string]any) bool { return status["rejected"] == true }
 
-// endedBefore reports whether the status says that the workload has ended;
+// endedBefore reports whether the status means that the workload has ended;
 // queue-manager may have forgotten it since.
 func endedBefore(status map[string]any) bool {
 	switch status["phase"] {

@@ -111,7 +111,7 @@ func (s *Sync) round(ctx context.Context) error {
 	return errors.Join(unreleased, s.writeStatuses(ctx, objects, refused))
 }
 
-// writeStatuses says on the objects what counts of them. One that cannot be written stops no
+// writeStatuses writes on the objects what counts of them. One that cannot be written stops no
 // other.
 func (s *Sync) writeStatuses(ctx context.Context, objects []*unstructured.Unstructured, refused map[kueue.Key]string) error {
 	queues, err := s.Manager.Queues(ctx)

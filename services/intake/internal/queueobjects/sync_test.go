@@ -266,7 +266,7 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestARefusalThatPassesIsNoVerdict: a queue-manager with too much to do says nothing about
+// TestARefusalThatPassesIsNoVerdict: a queue-manager with too much to do shows nothing about
 // an object.
 func TestARefusalThatPassesIsNoVerdict(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ type Step struct {
 	Warnings []string
 }
 
-// errNoStep is wrapped for an event that tells nothing of a workload's life.
+// errNoStep is wrapped for an event that has nothing of a workload's life.
 var errNoStep = errors.New("not an event of a workload's life")
 
 // Read turns a message of the events stream into a step.
@@ -42,7 +42,7 @@ func Read(d bus.Delivery) (Step, error) {
 	return step, nil
 }
 
-// StepOf is what an event tells of a workload's life, without the time; known is false for
+// StepOf is what an event has of a workload's life, without the time; known is false for
 // one that tells nothing.
 func StepOf(payload event.Payload) (step Step, known bool) {
 	switch e := payload.(type) {
@@ -132,7 +132,7 @@ func (l *Life) Next(ctx context.Context) (Step, error) {
 	}
 }
 
-// read returns the step that an event tells of, once; known is false for one that
+// read returns the step that an event has of, once; known is false for one that
 // was returned before, and for one of a newer version than this program.
 func (l *Life) read(d bus.Delivery) (step Step, known bool, err error) {
 	envelope, err := event.Parse(d.Data)

@@ -22,7 +22,7 @@ var ErrTaken = errors.New("another `muster-dev up` is running")
 // fileVariable names the file of the note, for several at a time.
 const fileVariable = "MUSTER_DEV_FILE"
 
-// Stack is what the note tells of the running stack.
+// Stack is what the note has of the running stack.
 type Stack struct {
 	NATSURL    string `json:"natsURL"`
 	Kubeconfig string `json:"kubeconfig"`
@@ -50,7 +50,7 @@ func File() (string, error) {
 	return filepath.Join(state, "muster", "dev.json"), nil
 }
 
-// Read returns what the note in file says. The error wraps ErrNone when there is
+// Read returns the note in file. The error wraps ErrNone when there is
 // no note, or when its author is dead.
 func Read(file string) (Stack, error) {
 	var stack Stack

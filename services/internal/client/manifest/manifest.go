@@ -85,7 +85,7 @@ func read(raw []byte, isJSON bool) Document {
 	d := Document{Raw: raw, JSON: isJSON}
 	var h head
 	if err := yaml.Unmarshal(raw, &h); err != nil {
-		return d // Muster will say what is wrong with it
+		return d // Muster reports what is wrong with it
 	}
 	d.APIVersion, d.Kind, d.Namespace, d.Name, d.GenerateName = h.APIVersion, h.Kind, h.Metadata.Namespace, h.Metadata.Name, h.Metadata.GenerateName
 	d.Queue, _ = h.Metadata.Labels[kube.QueueNameLabel].(string)

@@ -30,7 +30,7 @@ all      idle      -                  Hold       0         0      -
 	}
 }
 
-// TestQueuesOfOneName: the namespace tells queues of one name apart.
+// TestQueuesOfOneName: the namespace distinguishes queues of one name.
 func TestQueuesOfOneName(t *testing.T) {
 	t.Parallel()
 	queues := []query.Queue{

@@ -22,7 +22,7 @@ func Outcomes(w io.Writer, objects []query.Configured, dryRun bool) error {
 	return nil
 }
 
-// wouldBe says of a queue whether it would admit anything.
+// wouldBe returns for a queue whether it would admit anything.
 func wouldBe(o query.Configured) string {
 	gone := o.Outcome == query.Deleted || o.Outcome == query.NotThere
 	switch {

@@ -14,7 +14,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Workload is what `describe workload` tells.
+// Workload is what `describe workload` prints.
 type Workload struct {
 	workload.Record
 	History []query.HistoryEntry `json:"history"`
@@ -165,7 +165,7 @@ func history(entries []query.HistoryEntry) Table {
 	return t
 }
 
-// Node is what `describe node` tells.
+// Node is what `describe node` prints.
 type Node struct {
 	query.Node
 	Workloads []workload.Record `json:"workloads"` // those with a place on it

@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Cluster is what `cluster describe` tells.
+// Cluster is what `cluster describe` prints.
 type Cluster struct {
 	query.ClusterStatus
 	Workloads []workload.Record `json:"workloads"` // those with places in it that have not ended

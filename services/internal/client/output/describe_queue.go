@@ -12,7 +12,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Queue is what `describe queue` tells.
+// Queue is what `describe queue` prints.
 type Queue struct {
 	query.Queue
 	Workloads []workload.Record `json:"workloads"` // those that wait or live

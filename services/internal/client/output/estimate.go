@@ -29,7 +29,7 @@ func Estimates(records []workload.Record, now time.Time) Table {
 	return t
 }
 
-// PastEstimates is the table of what a workload was told, and how far the start was from it.
+// PastEstimates is the table of what was estimated for a workload, and how far the start was from it.
 func PastEstimates(past []query.PastEstimate, history []query.HistoryEntry) Table {
 	t := Table{Header: []string{"ESTIMATED", "START (P50)", "BY (P90)", "STARTED", "NOTE"}, Long: []string{"NOTE"}}
 	for _, e := range past {

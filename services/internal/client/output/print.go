@@ -105,7 +105,7 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
-// age is the time since then as people say it; empty for no time.
+// age is the time since then as people write it; empty for no time.
 func age(then, now time.Time) string {
 	if then.IsZero() {
 		return ""

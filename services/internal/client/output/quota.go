@@ -71,7 +71,7 @@ func share(q query.Queue) string {
 	return fmt.Sprintf("%.1f %% of what the cohort lends", float64(q.Share)/10_000)
 }
 
-// Explanation is what `explain` tells.
+// Explanation is what `explain` prints.
 type Explanation struct {
 	workload.Explanation
 	Name  string         `json:"name"`

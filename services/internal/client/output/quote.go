@@ -60,7 +60,7 @@ type Terminal struct {
 // Columns is how long a line is; 0 for any length.
 func (s *Terminal) Columns() int { return s.columns }
 
-// Unwrap returns the writer behind, for what the program itself tells the terminal.
+// Unwrap returns the writer behind, for what the program itself sends to the terminal.
 func (s *Terminal) Unwrap() io.Writer { return s.to }
 
 // Write implements io.Writer.

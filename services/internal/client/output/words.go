@@ -10,7 +10,7 @@ import (
 
 // The words of the tables and descriptions, for pages that show the same: the console.
 
-// Age is the time since then as people say it; empty for no time.
+// Age is the time since then as people write it; empty for no time.
 func Age(then, now time.Time) string { return age(then, now) }
 
 // Starts returns in a cell when a workload will start.

@@ -145,7 +145,7 @@ func (r *refusedError) Unwrap() error {
 	return &query.ProblemError{Message: r.problem.Error, Busy: r.status == http.StatusTooManyRequests}
 }
 
-// isMissing reports whether the server says that there is no such thing.
+// isMissing reports whether the server answers that there is no such thing.
 func isMissing(err error) bool {
 	var refused *refusedError
 	return errors.As(err, &refused) && refused.status == http.StatusNotFound

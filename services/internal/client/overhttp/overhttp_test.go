@@ -73,7 +73,7 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
-// TestNoServerAnswers: where no server is, the error names it, and tells nothing of NATS.
+// TestNoServerAnswers: where no server is, the error names it, and has nothing of NATS.
 func TestNoServerAnswers(t *testing.T) {
 	t.Parallel()
 	client, err := New(Settings{URL: "http://127.0.0.1:1"})

@@ -67,10 +67,10 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("%s", message)
 }
 
-// hinted begins the annotations of a command that say what to type instead of a word.
+// hinted begins the annotations of a command that have what to type instead of a word.
 const hinted = "muster.dev/hint/"
 
-// Hint is the annotation of a command that says what is right in the place of words after it
+// Hint is the annotation of a command with what is right in the place of words after it
 // that are no commands; without words, of any that is like none. NAME stands for the word, or
 // for the one after it when the word is listed.
 func Hint(text string, words ...string) map[string]string {

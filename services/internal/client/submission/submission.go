@@ -28,7 +28,7 @@ const sendTimeout = 10 * time.Second
 // ErrNotStored is wrapped when NATS does not confirm a message in time.
 var ErrNotStored = errors.New("NATS did not confirm the message")
 
-// Options say who submits and how. An empty id means a fresh one.
+// Options are who submits and how. An empty id means a fresh one.
 type Options struct {
 	ID, Source string
 	Priority   int32

@@ -24,7 +24,7 @@ const (
 	realPatience   = 10 * time.Minute
 )
 
-// Options say where the story takes place.
+// Options are where the story takes place.
 type Options struct {
 	Stack     *localstack.Stack
 	Queue     string
@@ -167,7 +167,7 @@ func (s *story) introduce(ctx context.Context, o Options) (cast, error) {
 // nodesPoll is how often nodes are asked for until the first ones are known.
 const nodesPoll = 20 * time.Millisecond
 
-// awaitNodes asks until queue-manager has heard of nodes.
+// awaitNodes asks until queue-manager has nodes.
 func (s *story) awaitNodes(ctx context.Context) (query.NodesAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, playedPatience)
 	defer cancel()

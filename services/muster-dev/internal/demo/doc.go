@@ -1,4 +1,4 @@
-// Package demo tells the story of gang admission on a running stack, and checks
+// Package demo plays the story of gang admission on a running stack, and checks
 // each step of it in Kubernetes: a gang that fits starts whole, one that does
 // not fit waits with an exact reason and without a trace in the cluster, and
 // starts when there is room.

@@ -34,7 +34,7 @@ func (r *report) check(ok bool, format string, args ...any) bool {
 	return ok
 }
 
-// skip counts checks that cannot be made here, and says why.
+// skip counts checks that cannot be made here, and reports why.
 func (r *report) skip(checks int, format string, args ...any) {
 	r.skipped += checks
 	fmt.Fprintf(r.w, "   skip  %s\n", fmt.Sprintf(format, args...))

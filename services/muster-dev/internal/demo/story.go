@@ -34,7 +34,7 @@ type story struct {
 // gang is one workload of the story.
 type gang struct {
 	life *follow.Life
-	// record is the last that was heard of it.
+	// record is the last that was reported of it.
 	record workload.Record
 	// freed is when the room for it was given up; zero when there was room.
 	freed time.Time

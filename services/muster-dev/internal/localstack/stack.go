@@ -30,7 +30,7 @@ import (
 // ClusterName is what Muster calls the one cluster of the stack.
 const ClusterName = "local"
 
-// Options say what the stack is made of.
+// Options are what the stack is made of.
 type Options struct {
 	// Kubeconfig names a cluster of the user; empty starts a dev cluster.
 	Kubeconfig string

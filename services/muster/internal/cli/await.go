@@ -61,5 +61,5 @@ func report(errOut io.Writer, failed []error) error {
 	for _, err := range failed {
 		fmt.Fprintf(errOut, "muster: %s\n", output.Cell(err.Error()))
 	}
-	return exit.With(exit.Code(failed[0]), nil) // all has been said
+	return exit.With(exit.Code(failed[0]), nil) // all has been printed
 }

@@ -119,7 +119,7 @@ func describeCluster(ctx context.Context, client *query.Client, described quota.
 	return refusedCluster("join", described.Name, err)
 }
 
-// description is what the flags say of the cluster.
+// description is what the flags have of the cluster.
 func (o *joinOptions) description(name string) (quota.Cluster, error) {
 	described := quota.Cluster{Name: name, Labels: o.labels, Queues: o.queues}
 	if len(o.cost) > 0 {

@@ -72,7 +72,7 @@ func removeKeys(out io.Writer, known users.Registry, dir, cluster string) error 
 }
 
 // printInstallation prints the commands for an administrator of the cluster, with words in
-// the place of what no flag says.
+// the place of what no flag has.
 func (o *joinOptions) printInstallation(out io.Writer, name string) {
 	dir, address := o.keys, o.address
 	var replace []string

@@ -1,5 +1,5 @@
 // Package cli is the command line of the client: one file per command. It reads
-// flags, asks or tells Muster over NATS or the HTTP API, and prints.
+// flags, queries or changes Muster over NATS or the HTTP API, and prints.
 //
 //	Run (root.go) --> command --> server.open (server.go, connection.go)
 //	                    |            |

@@ -63,7 +63,7 @@ func (o *getOptions) priorityClasses(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// clusterQueues returns the ClusterQueues of an answer. A tenant's answer has none, and tells of
+// clusterQueues returns the ClusterQueues of an answer. A tenant's answer has none, and shows
 // them by his queues.
 func clusterQueues(answer query.QueuesAnswer) []query.ClusterQueue {
 	if len(answer.ClusterQueues) > 0 {

@@ -45,7 +45,7 @@ func within(queue, namespace string) string {
 	return text
 }
 
-// kindHints say what to type in the place of kinds of Kubernetes.
+// kindHints are what to type in the place of kinds of Kubernetes.
 func kindHints() map[string]string {
 	hints := program.Hint("Muster calls RayClusters, RayJobs and their like workloads; want `muster get workloads`, or `muster get workloads NAME`",
 		"raycluster", "rayclusters", "rayjob", "rayjobs", "rayservice", "rayservices", "job", "jobs", "appwrapper", "appwrappers")

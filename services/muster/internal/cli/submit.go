@@ -192,7 +192,7 @@ func (o *submitOptions) queueOf(d manifest.Document, named bool) string {
 	return d.Queue
 }
 
-// read makes a submission of each document; named says that the flag names the queue.
+// read makes a submission of each document; named means that the flag names the queue.
 func (o *submitOptions) read(in io.Reader, named bool) ([]sent, error) {
 	var submissions []sent
 	for _, file := range o.files {

@@ -19,7 +19,7 @@ import (
 const (
 	requestRetries    = 10
 	requestRetryAfter = 500 * time.Millisecond
-	// waitsFrom is the delivery of a cancellation at which an event says that it waits, and
+	// waitsFrom is the delivery of a cancellation at which an event reports that it waits, and
 	// waitsTries how many more publish the same event, in case it was lost.
 	waitsFrom  = 5
 	waitsTries = 3

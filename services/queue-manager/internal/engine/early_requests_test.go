@@ -39,7 +39,7 @@ func TestWhatOvertakesItsSubmissionWaits(t *testing.T) {
 		attempts  uint64
 		others    int           // cancellations of the queue that wait
 		want      time.Duration // zero for a dead letter
-		announced bool          // an event says that it waits
+		announced bool          // an event reports that it waits
 	}{
 		"a cancellation that just came":          {cancel, 0, 1, 0, requestRetryAfter, false},
 		"a cancellation that does not just come": {cancel, 2 * time.Second, waitsFrom, 0, requestRetryAfter, true},

@@ -9,7 +9,7 @@ import (
 
 // readTo is how far a term has read each stream that it follows, by the begin of its
 // subjects. After a reconnection to NATS a stream is read from its begin again, and a report
-// that comes again says nothing about now.
+// that comes again shows nothing about now.
 type readTo map[string]readPlace
 
 type readPlace struct {

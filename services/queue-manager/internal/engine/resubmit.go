@@ -22,7 +22,7 @@ const (
 	over                      // it had ended
 )
 
-// outcomes says of which workloads it is known that they were accepted. A command is
+// outcomes returns the workloads of which it is known that they were accepted. A command is
 // published beside the events, and may be there without one.
 func outcomes(found relay.Found) map[workload.ID]outcome {
 	all := map[workload.ID]outcome{}

@@ -38,7 +38,7 @@ func (f *Forecaster) learn(ctx context.Context, live store.LiveState) ([]workloa
 
 // ranToItsEnd reports whether a workload ran for as long as it wanted to: a job that
 // succeeded, and a cluster whose object its owner deleted or that was idle. One that was
-// cancelled says nothing about how long another one runs.
+// cancelled shows nothing about how long another one runs.
 func ranToItsEnd(r *workload.Record) bool {
 	deleted := r.Phase == workload.Cancelled && r.Kind == workload.KindRayCluster &&
 		(r.Reason == nil || r.Reason.Kind != workload.ReasonCancelled)

@@ -78,7 +78,7 @@ func (s *scores) quantiles(w *workload.Record, held bool, now time.Time, wait ti
 }
 
 // heldBack reports whether a workload waits for what no estimate knows: the end of a hold, a
-// change that lets it fit, or the time of its next attempt. How long it waits says nothing about
+// change that lets it fit, or the time of its next attempt. How long it waits shows nothing about
 // the estimates of its queue.
 func heldBack(r *workload.Record) bool {
 	if r.Hold != nil {

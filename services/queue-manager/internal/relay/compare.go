@@ -16,7 +16,7 @@ import (
 // When NATS does not answer it is tried again.
 func (p *publisher) compare(ctx context.Context) error { return p.orLater(ctx, p.findEnd(ctx, true)) }
 
-// termOver reports whether an error says that the term is over: another one leads, or
+// termOver reports whether an error means that the term is over: another one leads, or
 // the database was restored to an older state.
 func termOver(err error) bool {
 	return errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrCommitMissing)

@@ -95,11 +95,11 @@ func (p *publisher) removePublished(ctx context.Context, messages []store.Outgoi
 }
 
 // afterFailure does what there is to do before messages that could not be published are
-// tried again; moved says that some of them were.
+// tried again; moved means that some of them were.
 func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) error {
 	if errors.Is(failed, bus.ErrOvertaken) {
 		// The stream does not end where it was to end: it has lost messages; or it has
-		// one of ours, of which we did not hear; or another process leads.
+		// one of ours, whose answer was lost; or another process leads.
 		stuck := p.uncertain && !moved
 		p.uncertain = true
 		err := p.findEnd(ctx, false)

@@ -17,7 +17,7 @@ const nearlyFull = 75
 const inactiveNamed = 5
 
 const (
-	// silentAfter is how long a part says nothing that has something to say before it is
+	// silentAfter is how long a part that has something to report reports nothing before it is
 	// named. It is longer than a standby takes to replace a holder of the Lease.
 	silentAfter = 45 * time.Second
 	// submissionsAfter is how long the oldest submission waits before intake is named.
@@ -129,7 +129,7 @@ func shortened(text string) string {
 
 // clusterAttention names what is silent of a cluster, or out of order. Its watcher and
 // dispatcher repeat what they know every few seconds, the dispatcher as long as it has
-// workloads: before the first of them it has nothing to say.
+// workloads: before the first of them it has nothing to report.
 func clusterAttention(c query.ClusterStatus, now time.Time, add func(format string, args ...any)) {
 	if c.Nodes > 0 && c.ReadyNodes == 0 {
 		add("no node of cluster %s is ready: check its API server and nodes", c.Name)

@@ -1,4 +1,4 @@
-// Package status says how Muster's own parts are: what Postgres, NATS and the clusters'
+// Package status states how Muster's own parts are: what Postgres, NATS and the clusters'
 // last reports show, and what a person has to look at.
 //
 // It only reads, and every part is bounded in time, because it is asked when something
@@ -151,7 +151,7 @@ func lastReport(ctx context.Context, nats NATS, stream, filter string, now time.
 	return last.Stored, nil
 }
 
-// why says on one short line why a part has not answered; empty for no error.
+// why returns on one short line why a part has not answered; empty for no error.
 func why(ctx context.Context, err error) string {
 	switch {
 	case err == nil:

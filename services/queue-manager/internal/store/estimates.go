@@ -14,7 +14,7 @@ import (
 )
 
 // MadeEstimate is an estimate of when a workload starts. Where there was no time, Quantiles is
-// nil and Unknown says why.
+// nil and Unknown is why.
 type MadeEstimate struct {
 	Workload  workload.ID
 	Queue     string

@@ -79,7 +79,7 @@ func (f *Follower) Next(ctx context.Context, version int64) (delta state.Delta, 
 }
 
 // touched lists what the next commits have touched and moves the version, and the
-// epoch of its commit, on. settings says that what governs is among it.
+// epoch of its commit, on. settings means that what governs is among it.
 func touched(ctx context.Context, tx pgx.Tx, version, epoch *int64) (ids []string, keys map[admission.NodeKey]bool, n int, settings bool, err error) {
 	rows, err := tx.Query(ctx, `SELECT version, epoch, workloads::text[], clusters, nodes, settings FROM commits
 		WHERE version >= $1 ORDER BY version LIMIT $2`, *version, followLimit+1)

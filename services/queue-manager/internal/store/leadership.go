@@ -46,7 +46,7 @@ type Leadership struct {
 // it calls standby if it has to wait. The lock only spares useless attempts;
 // what fences an old leader is the epoch.
 //
-// A leader that is paused or cut off cannot say so: Postgres ends its session,
+// A leader that is paused or cut off cannot report it: Postgres ends its session,
 // and with it the lock, when it has been silent for the given time.
 func (s *Store) Lead(ctx context.Context, holder string, silence time.Duration, standby func()) (*Leadership, error) {
 	config := s.pool.Config().ConnConfig.Copy()

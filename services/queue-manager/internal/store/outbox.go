@@ -130,7 +130,7 @@ func (s *Store) Unsent(ctx context.Context, prefixes []string, after int64, limi
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
-	s.reach(last) // its writer may not have heard that it is written
+	s.reach(last) // its writer may not have had the answer that it is written
 	return unsent, nil
 }
 

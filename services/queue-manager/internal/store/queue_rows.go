@@ -108,7 +108,7 @@ func (r *queueRows) sumReserved(ctx context.Context, tx pgx.Tx, _ *quota.Tree) e
 	return err
 }
 
-// readUsage reads what the quota ledger says of the ClusterQueues.
+// readUsage reads what the quota ledger has of the ClusterQueues.
 func readUsage(ctx context.Context, tx pgx.Tx, tree *quota.Tree) error {
 	rows, err := tx.Query(ctx, `SELECT scope, flavor, resource, used FROM quota_usage WHERE used > 0 AND starts_with(scope, $1)`, quota.QueueScope)
 	if err != nil {
@@ -180,7 +180,7 @@ func (r *queueRows) readPastUse(ctx context.Context, tx pgx.Tx, tree *quota.Tree
 	return nil
 }
 
-// answer completes the rows by what the tree says of them.
+// answer completes the rows by what the tree has of them.
 func (r *queueRows) answer(tree *quota.Tree) query.QueuesAnswer {
 	for i := range r.rows {
 		describe(&r.rows[i], tree)

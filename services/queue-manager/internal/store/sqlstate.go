@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// passing are the classes of SQLSTATE that say nothing about what was to be
+// passing are the classes of SQLSTATE that show nothing about what was to be
 // stored: the same statements may pass later.
 var passing = []string{
 	"08", // the connection
@@ -23,7 +23,7 @@ var passing = []string{
 }
 
 // guards are the constraints by which the schema refuses what no decision may do.
-// A violation says that the decision rests on something else than the ledger.
+// A violation means that the decision rests on something else than the ledger.
 var guards = []string{
 	"no_overcommit", "no_overuse", "all_or_nothing", "node_in_use", "workloads_live_object", "workloads_queue",
 }

@@ -43,7 +43,7 @@ func (s *Store) Status(ctx context.Context, answer *query.StatusAnswer) error {
 	return nil
 }
 
-// serverStatus reads what Postgres says of itself. Without pg_read_all_stats a login sees
+// serverStatus reads what Postgres reports of itself. Without pg_read_all_stats a login sees
 // how many standbys there are, and not where they are.
 func (s *Store) serverStatus(ctx context.Context, answer *query.StatusAnswer) error {
 	p := &answer.Postgres
@@ -148,7 +148,7 @@ func (s *Store) heldQueues(ctx context.Context, answer *query.StatusAnswer) erro
 	return s.inactiveQueues(ctx, policy, answer)
 }
 
-// describeClusters adds to the clusters what the policy says of them, and the described ones
+// describeClusters adds to the clusters what the policy has of them, and the described ones
 // that have reported no node.
 func describeClusters(policy quota.Config, answer *query.StatusAnswer) {
 	at := map[string]int{}
