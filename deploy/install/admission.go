@@ -125,7 +125,7 @@ func installAdmission(ctx context.Context, client dynamic.Interface, c Chosen, o
 }
 
 // effective is how long the API server may take to enforce what was applied. Each API server
-// compiles changed policies once a second, and none says when it has.
+// compiles changed policies once a second, and none reports when it has.
 const effective = 5 * time.Second
 
 // replace removes what was replaced and exists, when what replaces it is in force.

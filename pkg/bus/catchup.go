@@ -23,7 +23,7 @@ func infoOf(ctx context.Context, consumer jetstream.Consumer) (*jetstream.Consum
 
 // catchUp counts what is missing of the values that existed when a subscription
 // began. A reconnection restarts it: the stream may have other values then. Values
-// that expire, or are purged, before they are delivered never come: each message says
+// that expire, or are purged, before they are delivered never come: each message has
 // how many are behind it, and while nothing comes the server is asked.
 type catchUp struct {
 	mu       sync.Mutex

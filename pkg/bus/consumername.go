@@ -24,7 +24,7 @@ const spareNames = 3
 
 // laneNames gives the consumer of a subject its name.
 //
-// A server that lost power may have half of the file which says how far a consumer has
+// A server that lost power may have half of the file that records how far a consumer has
 // read. It then knows no such consumer, so that none can be deleted, and refuses to
 // create one of that name. The reader goes on under a spare name. Its messages that were
 // not settled come again.

@@ -28,7 +28,7 @@ func credentialOptions(file string) ([]nats.Option, error) {
 	}
 	option, err := nats.NkeyOptionFromSeed(file)
 	if err != nil {
-		// The content is a secret: it is not told.
+		// The content is a secret: it is not in the error.
 		return nil, fmt.Errorf("NATS credentials %q are neither a .creds file nor the seed of a user's nkey: %w", file, err)
 	}
 	var parsed nats.Options

@@ -104,10 +104,10 @@ func (l *lastEvents) answer(ctx context.Context, request *nats.Msg, subject stri
 	case <-ctx.Done():
 		return
 	}
-	// The body is not passed on: in it one could ask for more than the subject says.
+	// The body is not passed on: it could ask for more than the subject has.
 	answer, err := l.bus.nc.RequestWithContext(ctx, jetstreamAPI+guardLast+subject, nil)
 	if errors.Is(err, nats.ErrNoResponders) {
-		answer = &nats.Msg{Header: nats.Header{"Status": {"503"}}} // which says the same to who asked
+		answer = &nats.Msg{Header: nats.Header{"Status": {"503"}}} // which means the same to the client
 	} else if err != nil {
 		return // who asked asks again
 	}

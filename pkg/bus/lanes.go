@@ -39,7 +39,7 @@ type lanes struct {
 	deliver func(context.Context, Delivery) bool // called by one goroutine for each subject
 	handed  atomic.Int64
 	reading reading
-	look    chan chan<- struct{} // asks for a look, and hears when it is done
+	look    chan chan<- struct{} // asks for a look, and is closed when it is done
 	looks   chan look            // what was seen, for keepRoom
 	stream  jetstream.Stream     // nil until it was found
 	open    map[string]*lane

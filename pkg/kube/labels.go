@@ -68,7 +68,7 @@ const SuspendedUIDKey = "muster.dev/held"
 // StateKey and ReasonKey are annotations of an object that Muster did not create, but
 // suspends and resumes: the state of its workload and the reason for it. StateAdmitted
 // stands for every phase from the admission on in which the object is released: KubeRay's
-// status says how far its pods are.
+// status is how far its pods are.
 const (
 	StateKey  = "muster.dev/state"
 	ReasonKey = "muster.dev/reason"

@@ -16,7 +16,7 @@ const (
 )
 
 // CheckAnswered takes in the answer of an AdmissionCheck. An answer that does not count is
-// refused, and what the check is asked says so. It reports whether the workload is live.
+// refused, and the question of the check has that. It reports whether the workload is live.
 func (s *State) CheckAnswered(a *event.CheckAnswer, now time.Time) bool {
 	e := s.live.Get(a.Workload)
 	if e != nil && s.frozen(e) {

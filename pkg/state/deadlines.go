@@ -169,7 +169,7 @@ func (d *deadlines) notReadyInTime(e *entry, rules workload.Rules, now time.Time
 
 // explainReported sets the reason that the dispatcher gives. A report without one leaves a
 // gang that starts slowly with the state's own reason: the dispatcher repeats its reports
-// every few seconds, and none of them says that the gang has begun to run.
+// every few seconds, and none of them reports that the gang has begun to run.
 func (d *deadlines) explainReported(e *entry, message string, now time.Time) {
 	slow := e.Phase != workload.Running && elapsed(now, e.Times.Admitted, slowStart)
 	if message != "" || !slow || e.Reason == nil || e.Reason.Kind != workload.ReasonStarting {

@@ -13,9 +13,9 @@ type disruption struct {
 	since      time.Time // not all pods are ready; zero when all are
 	lost       time.Time // a pod was seen lost, whether or not it has been replaced
 	head       bool      // the head pod was replaced
-	headNews   string    // that it was, until the workload's reason has said so
+	headNews   string    // that it was, until the workload's reason has it
 	rayCluster string    // the RayCluster of the lost pod
-	reported   bool      // the workload's reason says so
+	reported   bool      // the workload's reason has it
 	// gone counts the lost pods by pod set; discounted counts those that the owner or
 	// Ray's autoscaler scaled down. Either may be reported first.
 	gone, discounted map[string]int

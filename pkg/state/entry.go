@@ -40,8 +40,8 @@ type attemptState struct {
 	// a new term decides it again.
 	giveUp      *event.GiveUp
 	giveUpSince time.Time
-	giveUpFor   *workload.Reason // what its event said
-	// idleSince is zero while it is not idle; lastUsed while no annotation says when it was
+	giveUpFor   *workload.Reason // the reason in its event
+	// idleSince is zero while it is not idle; lastUsed while no annotation has when it was
 	// used. futureUse is a time to come that was reported.
 	idleSince, lastUsed, futureUse time.Time
 	// futureSave is a time to come that was reported of a checkpoint.

@@ -51,7 +51,7 @@ func wordedOf(e *entry) (w worded) {
 	return w
 }
 
-// reason returns why the workload waits, with what admission says as its reason.
+// reason returns why the workload waits, with admission's reason.
 func (w worded) reason(decided workload.Reason) workload.Reason {
 	switch {
 	case w.grows != nil:
@@ -65,7 +65,7 @@ func (w worded) reason(decided workload.Reason) workload.Reason {
 }
 
 // HandOver returns what another goroutine needs to explain why a workload waits. who is
-// for whom it is asked: of a workload that he could not have submitted he hears as if
+// for whom it is asked: of a workload that he could not have submitted he gets an answer as if
 // it were not there; empty is for an operator.
 func (s *State) HandOver(id workload.ID, who string) (Handover, error) {
 	e := s.live.Get(id)
@@ -112,7 +112,7 @@ func (s *State) Certify(id workload.ID) (*certificate.Document, string) {
 }
 
 // Explain returns why a workload waits and what would admit it. Of one that does not
-// wait it says the reason alone.
+// wait it returns the reason alone.
 func (s *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
 	e := s.live.Get(id)
 	if e == nil {

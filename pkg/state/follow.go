@@ -51,7 +51,7 @@ func (s *State) Settings() Stored {
 func (s *State) Follow(d Delta) {
 	if d.Settings != nil {
 		s.ApplyConfiguration(d.Settings.Queues, d.Settings.Policy, d.Version)
-		for e := range s.live.All() { // the leader may have died before it told all whether they are held
+		for e := range s.live.All() { // the leader may have died before it reported to all whether they are held
 			if e.Phase == workload.Queued {
 				s.admission.SetReported(e.ID, e.Reason != nil && s.holdReported(e))
 			}

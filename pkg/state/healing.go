@@ -26,7 +26,7 @@ func (h *healing) checkReadiness(e *entry, now time.Time) {
 			e.Reason = h.growthReason(e)
 		}
 		rules := h.rules(e)
-		reported := !lossEvicts(e, &rules) && h.recordNewHead(e, now) // a job starts again, which its eviction says
+		reported := !lossEvicts(e, &rules) && h.recordNewHead(e, now) // a job starts again, which its eviction reports
 		if mended && !reported {
 			h.emitChanged(e, now)
 		}

@@ -33,7 +33,7 @@ func (e *entry) updateLastUsed(used, reported time.Time) {
 type idling struct{ *lifecycle }
 
 // checkIdle notes since when a running RayCluster has been idle: since it was used
-// last, where an annotation says when that was; else since none of its worker groups
+// last, where an annotation has when that was; else since none of its worker groups
 // has or wants a pod. A cluster without worker groups shows nothing of its use.
 //
 // It is not stored, and a new term continues the count: it reads the last reports of

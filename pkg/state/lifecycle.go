@@ -46,11 +46,11 @@ func (l *lifecycle) takeOrder() int64 {
 	return l.lastOrder
 }
 
-// enqueue puts a workload into its queue. Its reason says whether gangs were being
+// enqueue puts a workload into its queue. Its reason shows whether gangs were being
 // evicted for it in an earlier term.
 func (l *lifecycle) enqueue(e *entry) { l.enqueueAs(e, false) }
 
-// enqueueAs puts a workload into its queue; reasonStored says that the ledger has its reason.
+// enqueueAs puts a workload into its queue; reasonStored means that the ledger has its reason.
 func (l *lifecycle) enqueueAs(e *entry, reasonStored bool) {
 	if isRemoved(e) {
 		l.removals.removing[e.ID] = true

@@ -102,7 +102,7 @@ func (s *State) stoppedBy(cluster string) time.Time {
 // failOver releases the places of gangs in the clusters whose permission has run out while
 // neither part reported: of those gangs that the dispatcher stops by itself. A gang that
 // the watcher of a cluster shows is not lost, whatever its dispatcher does; and a dispatcher
-// that reports says itself what it has stopped.
+// that reports names itself what it has stopped.
 func (s *State) failOver(now time.Time) {
 	if s.catchingUp || s.silentAfter <= 0 {
 		return

@@ -17,7 +17,7 @@ const (
 	proofEvery = time.Second // between two of them
 )
 
-// provable are the reasons of which a certificate says the same as a proof.
+// provable are the reasons for which a certificate is a proof of the same.
 var provable = []workload.ReasonKind{workload.ReasonFit, workload.ReasonQuota, workload.ReasonTopology, workload.ReasonNeverFits}
 
 // proof returns a certificate that a waiting workload cannot start now, for the event of

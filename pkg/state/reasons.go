@@ -14,7 +14,7 @@ import (
 func (l *lifecycle) setWaitReason(e *entry, reason workload.Reason, now time.Time) {
 	old := e.Reason
 	if a := l.quarantined[e.ID]; a != nil && reason.Kind == workload.ReasonBackoff && a.Until.After(now) {
-		return // the one that is there says more
+		return // the one that is there has more
 	}
 	if hold := l.quotaHold(e); hold != nil && reason.Kind == workload.ReasonBackoff && hold.Until.After(now) {
 		reason = *hold.Reason()
@@ -41,7 +41,7 @@ func sameCause(a, b workload.Reason) bool {
 }
 
 // replaceable has, for each kind of reason of a running gang, the kinds in whose place it
-// may be set; what is not listed says more. A gang without a reason takes any.
+// may be set; what is not listed has more. A gang without a reason takes any.
 var replaceable = map[workload.ReasonKind][]workload.ReasonKind{
 	workload.ReasonNodeNotReady: {
 		workload.ReasonNodeNotReady, workload.ReasonPodLost, workload.ReasonGrowing, workload.ReasonBesidePlan, workload.ReasonHeadReplaced,

@@ -9,8 +9,8 @@ import (
 )
 
 // waitsFor returns what keeps the pods of a started gang from being ready, as far as it was
-// observed: of the first pod that tells a cause, else of the first that is being created;
-// empty when none tells.
+// observed: of the first pod that has a cause, else of the first that is being created;
+// empty when none has one.
 func (t *tables) waitsFor(e *entry) string {
 	g := t.gangs[gangKey{e.Cluster, e.ID}]
 	if g == nil {

@@ -135,7 +135,7 @@ func queueManager() User {
 			[]string{lastOf(bus.CapacityStream, event.CapacityFilter("*")), lastOf(bus.StatusStream, event.StatusFilter())},
 			// It bounds each queue's history.
 			[]string{jetstream + "DIRECT.GET." + bus.EventsStream, jetstream + "STREAM.MSG.GET." + bus.KeptStream},
-			// It says how much NATS stores.
+			// It has how much NATS stores.
 			[]string{jetstream + "INFO"},
 			// It passes tenants' requests for last events on.
 			[]string{bus.LastEventSubject("*", "*")},

@@ -14,7 +14,7 @@ import (
 
 // Certify returns a document which proves that a waiting workload cannot start now, in
 // whatever order the queue is: no combination of flavors is within quota and has places.
-// Where there is none it says why. It stops when enough returns true. The state stays as
+// Where there is none it returns why. It stops when enough returns true. The state stays as
 // it is; its allowances of search are not charged.
 func Certify(s *State, id workload.ID, enough func() bool) (*certificate.Document, string) {
 	return s.certify(id, func(flavored *flavoredSignature, cluster string) (*placement.Certificate, string) {

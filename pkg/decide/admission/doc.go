@@ -173,7 +173,7 @@
 // within a priority the last admitted first, until that is enough, and those not needed
 // are spared: O(log n) what-ifs for n candidates, and one for each victim. Quota is asked
 // in the same order; what it permits may depend on the order, and time alone does not
-// change it. All victims of a gang are in one cluster (victim_clusters.go). Second, if that found none, one what-if tells whether evicting all candidates
+// change it. All victims of a gang are in one cluster (victim_clusters.go). Second, if that found none, one what-if shows whether evicting all candidates
 // would be enough. Third, sets of one gang, of two and so on, while they may cost less,
 // are searched depth first, bounded by what each gang can bring of what is lacking (quota,
 // room for pods) and by the price. That is exponential in the number of victims where the

@@ -32,7 +32,7 @@ func (f *Fleet) classOf(n *node) *class {
 
 // split updates the classes for a new filter at a place. Nodes that give another answer
 // than most of their class move; so do nodes of a class whose key has become that of a
-// larger one, because the filter that told the two apart was evicted. Most filters that
+// larger one, because the filter that separated the two was evicted. Most filters that
 // submitters make up match no node, all, or a few, and move few nodes.
 func (f *Fleet) split(at int, fl *filter, appended bool) {
 	kept := make(map[string]*class, len(f.classes))
@@ -180,7 +180,7 @@ func (f *Fleet) unfile(n *node) {
 func lastFirst(n *node, name string) int { return cmp.Compare(name, n.Name) }
 
 // filterOf returns the filter of a template. A new filter evaluates every node once and
-// splits the classes whose nodes it tells apart.
+// splits the classes whose nodes it separates.
 func (f *Fleet) filterOf(t *workload.Template) *filter {
 	f.uses++
 	f.scratch = appendFilterKey(f.scratch[:0], t)

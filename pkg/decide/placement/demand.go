@@ -121,7 +121,7 @@ func compareExpected(a, b *expected) int {
 func (f *Fleet) typicalPods() (all []*expected, weight int64) {
 	typical := 0
 	for _, e := range f.demand.ranked[:min(len(f.demand.ranked), mostTypical)] {
-		if e.pods < 0 { // more was taken back than was said
+		if e.pods < 0 { // more was released than was added
 			break
 		}
 		typical++

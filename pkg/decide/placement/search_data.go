@@ -54,7 +54,7 @@ type form struct {
 	level int // of search.levels; leaf for nodes, root for the whole fleet
 	// bare: the domain of nodes that lack the label.
 	bare bool
-	// counted says, by rule, whether a spread counts the domain.
+	// counted is, by rule, whether a spread counts the domain.
 	counted []bool
 	parts   []part
 	largest []countVector // of a node

@@ -22,7 +22,7 @@ type Verdict struct {
 	// Placements has, when the gang fits, a place for each of its pods: in the
 	// order of its pod sets, then of node names.
 	Placements []workload.Placement
-	// Certificate says, when the gang does not fit, why it cannot.
+	// Certificate is, when the gang does not fit, why it cannot.
 	Certificate *Certificate
 	// Steps of exact search that were taken.
 	Steps int

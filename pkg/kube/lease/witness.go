@@ -132,7 +132,7 @@ func (l witnessed) Create(ctx context.Context, lease *coordination.Lease, o meta
 }
 
 // Update implements coordinationv1.LeaseInterface. The election releases the Lease also when it
-// could not renew it, before it says so, and when it has not seen yet that another process has
+// could not renew it, before it reports it, and when it has not seen yet that another process has
 // the Lease.
 func (l witnessed) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
 	if holder := lease.Spec.HolderIdentity; (holder == nil || *holder == "") && !l.witness.mayRelease() {

@@ -78,7 +78,7 @@ func PriorityClassOf(labels map[string]any) string {
 // Is reports whether the document calls itself an AppWrapper.
 func Is(tree map[string]any) bool { return tree["kind"] == Kind }
 
-// Read reads one AppWrapper; the operator says what KubeRay makes of wrapped Ray
+// Read reads one AppWrapper; the operator is what KubeRay makes of wrapped Ray
 // objects.
 func Read(operator ray.Operator, tree map[string]any) (Wrapper, error) {
 	if err := ray.CheckValues(tree); err != nil {

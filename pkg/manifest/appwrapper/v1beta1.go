@@ -171,7 +171,7 @@ func (r *reader) idle(where string, object map[string]any, acting ...string) {
 	}
 }
 
-// empty reports whether leaving the value out says the same.
+// empty reports whether leaving the value out means the same.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -57,8 +57,8 @@ type Item struct {
 	// PodSetPrefix sets the pod sets of a Ray object apart from those of another
 	// in the same bundle.
 	PodSetPrefix string `json:"podSetPrefix,omitempty"`
-	// Done lists types of conditions of which one, when True, says that the
-	// object is done; empty when nothing was said about it.
+	// Done lists types of conditions of which one, when True, means that the
+	// object is done; empty when nothing is known about it.
 	Done []string `json:"done,omitempty"`
 	// MakesPods: the object is what the gang is about. Without it the rest is of
 	// no use.

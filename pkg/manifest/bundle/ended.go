@@ -44,7 +44,7 @@ func (i Item) Ended(object map[string]any) (End, string) {
 	return Lasts, ""
 }
 
-// words are what a status says is true.
+// words are what is true by a status.
 func words(status map[string]any) []string {
 	var found []string
 	for _, condition := range conditions(status) {

@@ -7,7 +7,7 @@ var (
 	names = regexp.MustCompile(`(?i)(passw(or)?d|passwd|passphrase|pwd|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|signing[-_.]?key|encryption[-_.]?key|account[-_.]?key|credential|cookie|bearer|dsn|auth|pass([-_.]|$))`)
 	// innocent are words that contain such a word and name no secret.
 	innocent = regexp.MustCompile(`(?i)(^|[^a-z])authors?($|[^a-z])|authority|tokeniz(ers?|ation|ed?|ing)|bypass|compass|(^|[-_.])((max|min|num|number|n|of|total|new|special|prompt|batched|context|input|output|stop|train|eval)[-_.]?)+tokens$`)
-	// references are names of what tells where a secret is, or how it is used.
+	// references are names of what refers to a secret, or how it is used.
 	references = regexp.MustCompile(`(?i)(name|ref|path|file|dir|mount|type|mode|url|uri|expirationseconds|key|keys|projection|enabled|method|scheme)$`)
 	// keys are names of keys, which are secrets although a reference ends as they do. A key of
 	// a map in Kubernetes, such as topologyKey, has no separator.

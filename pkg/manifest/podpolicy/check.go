@@ -19,7 +19,7 @@ import (
 
 // Check holds every pod that a manifest, as JSON, describes against the policy:
 // wherever an object has containers it is taken for a pod. No manifest describes
-// none. The error wraps ErrDenied and says what, where, and what would be right.
+// none. The error wraps ErrDenied and has what, where, and what would be right.
 func Check(rules workload.PodPolicy, manifest json.RawMessage) error {
 	p := policy{rules}
 	if p.unchecked() && rules.Requests != workload.RequestsRequired || len(manifest) == 0 {

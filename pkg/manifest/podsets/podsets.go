@@ -56,7 +56,7 @@ func (p Paths) Texts(messages []string) []string {
 	return texts
 }
 
-// located is an error that says the same about another document.
+// located is the same error about another document.
 type located struct {
 	text  string
 	cause error

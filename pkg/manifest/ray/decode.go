@@ -89,7 +89,7 @@ func mismatch(tree map[string]any, err error) error {
 }
 
 // setDefaults fills in what the API server would, from the schema of the custom
-// resource. The tree tells a missing number from a zero.
+// resource. The tree distinguishes a missing number from a zero.
 func setDefaults(spec *rayv1.RayClusterSpec, tree map[string]any) {
 	groups, _ := tree["workerGroupSpecs"].([]any)
 	for i := range spec.WorkerGroupSpecs {

@@ -14,7 +14,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// member is a pod set with what its template says about other pods.
+// member is a pod set with the terms of its template about other pods.
 type member struct {
 	set         workload.PodSet // as admitted
 	created     int             // how many of its pods KubeRay creates at once

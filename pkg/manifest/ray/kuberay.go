@@ -13,7 +13,7 @@ import (
 
 // checkAsKubeRay refuses clusters that KubeRay's own validation refuses
 // (ValidateRayClusterSpec). KubeRay does it after the object was created: it
-// then makes no pod, says so in an event, and the gang would hold its nodes.
+// then makes no pod, reports that in an event, and the gang would hold its nodes.
 func (c *clusterSpec) checkAsKubeRay() error {
 	if err := c.checkGroupParams(c.path+".headGroupSpec", c.spec.HeadGroupSpec.RayStartParams,
 		c.spec.HeadGroupSpec.Resources, c.spec.HeadGroupSpec.Labels); err != nil {

@@ -10,7 +10,7 @@ import (
 // declaredRunTime is how long a RayJob holds its places at most: as its
 // annotation says, and no longer than KubeRay lets it. KubeRay ends each attempt
 // at activeDeadlineSeconds, begins backoffLimit more, and keeps
-// the cluster for ttlSecondsAfterFinished. Zero says that it is not known. What
+// the cluster for ttlSecondsAfterFinished. Zero means that it is not known. What
 // does not decode is refused elsewhere.
 func declaredRunTime(annotated workload.Duration, manifest json.RawMessage) workload.Duration {
 	var job struct {

@@ -51,7 +51,7 @@ func (*NodeRemoved) EventType() string { return "dev.muster.capacity.node-remove
 func (e *NodeRemoved) CloudEventSubject() string { return e.Cluster + "/" + e.Node }
 
 // CapacitySynced lists everything that a watcher observes, after it has published all
-// of it: at its start and every few minutes. What an older version told of and this
+// of it: at its start and every few minutes. What an older version reported and this
 // list lacks is gone.
 type CapacitySynced struct {
 	Version Version       `json:"version"`

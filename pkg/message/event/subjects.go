@@ -10,7 +10,7 @@ import (
 func SubmitSubject(queue string) string { return "muster.submit." + queue }
 
 // SubmitSubjectAs takes submissions of a user of NATS for a queue. The user's
-// rights name it, so who publishes there is that user, whatever the message says.
+// rights name it, so who publishes there is that user, whatever is in the message.
 func SubmitSubjectAs(queue, user string) string { return SubmitSubject(queue) + "." + user }
 
 // SubmittedBy reads queue and user of a submit subject; the user is empty where

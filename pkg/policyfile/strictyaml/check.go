@@ -57,7 +57,7 @@ func reads(t reflect.Type) bool {
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// read has a value read itself; what it says is at its place, or below it.
+// read has a value read itself; its content is at its place, or below it.
 func (c *checker) read(n *yaml.Node, path string, t reflect.Type) {
 	encoded, err := json.Marshal(value(n))
 	if err == nil {

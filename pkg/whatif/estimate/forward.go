@@ -28,7 +28,7 @@ type Snapshot struct {
 }
 
 // RunTimes predicts how long a workload holds its places in all, from its admission, given
-// that it has held them for the time ran. It is not known where nothing says it.
+// that it has held them for the time ran. It is not known where nothing has it.
 type RunTimes interface {
 	Predict(w *workload.Workload, ran time.Duration) (total time.Duration, known bool)
 }
@@ -41,7 +41,7 @@ type Forecast struct {
 	Evicted []workload.ID
 	// Refused is why a gang of Submit is not accepted.
 	Refused map[workload.ID]string
-	// Endless hold places, and nothing says until when, in the order of their ids: a gang
+	// Endless hold places, and until when is not known, in the order of their ids: a gang
 	// without a start may wait for them.
 	Endless []workload.ID
 	// Cut: the bounds ended the play, so a gang without a start may still have one.

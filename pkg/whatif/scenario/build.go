@@ -188,7 +188,7 @@ func (s *PodSet) Spec(path string) (workload.PodSet, error) {
 	}}, faults.Err()
 }
 
-// placements are where the pods of a running gang are said to be.
+// placements are where the pods of a running gang are reported to be.
 func (g *Gang) placements(path string, w *workload.Workload, known map[string]capacity.Node) ([]workload.Placement, string, error) {
 	var faults fault.List
 	var places []workload.Placement

@@ -79,7 +79,7 @@ func (f *File) run() (Outcome, *play, error) {
 		return Outcome{}, nil, err
 	}
 	// What the setting up led to belongs to the first step when nothing happens
-	// in that: it says what is expected of the beginning.
+	// in that: it is what is expected of the beginning.
 	if len(f.Steps) == 0 || len(f.Steps[0].events()) > 0 {
 		outcome.Steps = append(outcome.Steps, p.finish())
 		p.at = nil

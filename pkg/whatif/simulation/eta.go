@@ -16,7 +16,7 @@ import (
 // ETA is how true the estimated start times were that jobs got when they were submitted
 // and had to wait. A job that starts at once has none.
 type ETA struct {
-	// Estimated jobs had an estimate. Of Unknown ones nothing could be said.
+	// Estimated jobs had an estimate. Unknown ones could not be estimated.
 	Estimated int `json:"estimated"`
 	Unknown   int `json:"unknown"`
 	// P90Coverage is the part of the estimated jobs that started by their p90, P50Coverage

@@ -6,7 +6,7 @@ import "fmt"
 // of a log (RLScheduler, SC'20).
 const WindowJobs = 1024
 
-// Windows returns parts of the jobs, of WindowJobs each: as many as one number says, evenly
+// Windows returns parts of the jobs, of WindowJobs each: as many as one number is, evenly
 // spaced, or those that begin at several numbers, counted from zero. Without a number all
 // jobs are one part.
 func Windows(jobs []Job, at []int) ([][]Job, error) {

@@ -45,7 +45,7 @@ const (
 
 // File is what was submitted.
 type File struct {
-	// Log is nil where the file says itself what its pods request.
+	// Log is nil where the file itself has what its pods request.
 	Log  *swf.Log
 	jobs []simulation.Job
 	of   Options

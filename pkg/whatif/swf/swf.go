@@ -20,7 +20,7 @@ import (
 	"muster.dev/muster/pkg/spec/fault"
 )
 
-// Unknown is how the format says that a number is not known.
+// Unknown is how the format marks a number that is not known.
 const Unknown = -1
 
 // Job is one line of a log. Times are whole seconds, Submit since the start of

@@ -34,7 +34,7 @@ func lastStatuses(ctx context.Context, b *bus.Bus, cluster string) (lastReported
 		all.sequences[d.Subject] = d.Sequence
 		_, payload, err := d.Event()
 		if status, ok := payload.(*event.GangStatus); err == nil && ok { // what cannot be read is published again
-			if event.Credible(status.Session, d.Stored) { // others were made up, and no reader hears them
+			if event.Credible(status.Session, d.Stored) { // others were made up, and no reader uses them
 				all.session = max(all.session, status.Session)
 			}
 			all.statuses[status.Workload] = *status

@@ -156,7 +156,7 @@ func (r *replayer) next(ctx context.Context, d store.Decision) error {
 	return nil
 }
 
-// otherSearch says, when the term was decided under other bounds of searches than
+// otherSearch reports, when the term was decided under other bounds of searches than
 // these, that this alone may make an outcome another one.
 func (r *replayer) otherSearch() string {
 	if r.search == admission.SearchVersion {

@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Classes of differences: what the first line says in which two outcomes are not the same.
+// Classes of differences: the first line in which two outcomes are not the same.
 const (
 	DiffPhase      = "phase"      // a workload is in another phase: it is admitted, or evicted, in one only
 	DiffReason     = "reason"     // a workload has another reason, or other times

@@ -14,7 +14,7 @@ import (
 //
 // It keeps every answer to what the workload and its flavors ask of a node. A value of a
 // label that is only selected by is replaced by any other with the same answers, so that
-// it tells no more than they do. Values of labels with rules on domains stay different
+// it shows no more than they do. Values of labels with rules on domains stay different
 // from each other.
 type renaming struct {
 	flavors []Flavor // renamed

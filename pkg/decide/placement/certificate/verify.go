@@ -12,7 +12,7 @@ import (
 
 // Verify returns nil when the document proves that the workload cannot start on the
 // nodes and within the quota that it states, else an error with what is wrong. Its
-// cost is bounded, whatever the document says: it returns ErrTooLarge when there is more
+// cost is bounded, whatever is in the document: it returns ErrTooLarge when there is more
 // to search than it searches.
 func Verify(d *Document) error {
 	if err := d.validate(); err != nil {

@@ -131,7 +131,7 @@ func (p *Cache) node(name string) (capacity.Node, bool) {
 }
 
 // waitsMost bounds the texts of what pods wait for in a gang's message. The pods of a gang
-// mostly wait for the same, and one of them tells.
+// mostly wait for the same, and one of them is enough.
 const waitsMost = 8
 
 func (p *Cache) pods(gang workload.ID) ([]event.GangPod, []event.PodChain) {

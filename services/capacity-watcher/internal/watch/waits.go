@@ -69,7 +69,7 @@ func waitText(kind, name, reason, message string) string {
 // beingCreated names the first container that the kubelet is creating; empty when there is
 // none. The status does not have the cause of a long wait: the kubelet gives it in events,
 // which capacity-watcher may not read. The condition PodReadyToStartContainers (Kubernetes
-// 1.29 or newer) tells what the kubelet is at.
+// 1.29 or newer) shows what the kubelet is at.
 func beingCreated(pod *corev1.Pod) string {
 	for _, kind := range containersOf(pod) {
 		for i := range kind.statuses {

@@ -76,7 +76,7 @@ func isEarlier(pod gang.Pod, attempt int) bool {
 
 // makesRoom reports whether the object of another workload that has the name leaves it to
 // this one: it is on its way out, or it is a finished job of Muster's, kept to be read, whose
-// workload has ended. That the name was given to this workload says so, because queue-manager
+// workload has ended. That the name was given to this workload proves it, because queue-manager
 // has one live workload for a name. What a user created and Muster released stays the user's.
 func (p *pass) makesRoom(object *kubernetes.Object) bool {
 	if object.Deleting {

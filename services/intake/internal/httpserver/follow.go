@@ -73,7 +73,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, caller string) e
 	sent := stream{deliveries: following.C, ends: ends}
 	if asked.since.IsZero() {
 		skipPast(ctx, following)
-		if record, err = s.record(ctx, caller, record.ID); err != nil { // with what the skipped events said
+		if record, err = s.record(ctx, caller, record.ID); err != nil { // with what the skipped events had
 			return err
 		}
 		sent.known = &record

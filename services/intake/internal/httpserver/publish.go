@@ -25,7 +25,7 @@ const (
 func (s *Server) publish(ctx context.Context, subject string, e event.Envelope) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	var refused error // the last that says more than that the time is over
+	var refused error // the last that has more than that the time is over
 	for after := publishRetry; ; after *= 2 {
 		err := s.Bus.Publish(ctx, subject, e)
 		if err == nil {

@@ -17,7 +17,7 @@
 //	rayobject.go                 the next step for a labelled Ray object
 //	submit.go, republish.go      submitting and cancelling until queue-manager answers
 //	creator.go                   as whom an object is submitted
-//	marks.go, events.go          the mark of an object: how often, and what it says
+//	marks.go, events.go          the mark of an object: how often, and with what
 //	estimates.go                 when workloads that wait will start, as part of the mark
 //	bounded.go                   bounds the time and memory of reading an object
 //

@@ -70,7 +70,7 @@ func (c *Controller) anyWaits() bool {
 
 func (k *tracked) waits() bool { return k.record != nil && k.record.Phase == workload.Queued }
 
-// startsText is what the annotation says: what it has already, unless the estimate has moved
+// startsText is the text of the annotation: what it has already, unless the estimate has moved
 // far; empty when there is none.
 func (k *tracked) startsText(present string, now time.Time) string {
 	starts := k.standing.Starts

@@ -23,7 +23,7 @@ type lifeWriter interface {
 const notServed = "namespace %s is of no queue of Muster, or intake has no right to write there: the object is not submitted; use a namespace of the queue, or ask the operators of Muster for a queue in this one"
 
 // addFinalizer adds the finalizer, with which the object is submitted. An object that intake
-// may not write has an event that says so, which does not depend on that right, and is tried
+// may not write has an event about that, which does not depend on that right, and is tried
 // again without another line in the log.
 func (c *Controller) addFinalizer(ctx context.Context, object *unstructured.Unstructured, id workload.ID) (again time.Duration, err error) {
 	err = c.cluster.SetFinalizer(ctx, object, true) // the change enqueues the object again

@@ -49,7 +49,7 @@ func (c *Controller) reconcileWrapper(ctx context.Context, object *unstructured.
 	case refused != nil:
 		view.Rejected = &workload.Reason{Kind: workload.ReasonInvalid, Message: refused.Error()}
 	case rejectedBefore(old):
-		return 0, nil // the status says so, and a rejection is final
+		return 0, nil // the status has it, and a rejection is final
 	default:
 		var err error
 		if again, err = c.progress(ctx, object, wrapper, id, queue, endedBefore(old), &k); err != nil {

@@ -43,7 +43,7 @@ func Read(d bus.Delivery) (Step, error) {
 }
 
 // StepOf is what an event has of a workload's life, without the time; known is false for
-// one that tells nothing.
+// one that has nothing of it.
 func StepOf(payload event.Payload) (step Step, known bool) {
 	switch e := payload.(type) {
 	case *event.WorkloadChanged:

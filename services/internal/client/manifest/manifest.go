@@ -27,7 +27,7 @@ type Document struct {
 	Queue string
 }
 
-// head is the part of a manifest that says what it is.
+// head is the part of a manifest with what it is.
 type head struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

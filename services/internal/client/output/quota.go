@@ -123,7 +123,7 @@ func others(ids []workload.ID) string {
 }
 
 // weighed compares the victims of a preemption with the best other set; only operators
-// get the comparison. The losses since checkpoints did not decide, so it says what did.
+// get the comparison. The losses since checkpoints did not decide, so it prints what did.
 func weighed(c *workload.PreemptionChoice) string {
 	if c == nil {
 		return ""

@@ -70,5 +70,5 @@ func NATS(n query.NATSStatus) string { return nats(n) }
 type Way struct{ Caption, Command string }
 
 // Ways lists the commands that reach a Ray workload whose pods exist, or existed when it ended,
-// and says when they work.
+// and prints when they work.
 func Ways(r *workload.Record) (when string, all []Way) { return waysOf(r) }

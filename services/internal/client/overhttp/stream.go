@@ -170,7 +170,7 @@ func (c *Client) stream(ctx context.Context, path string, from From, handle func
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		content, _ := io.ReadAll(io.LimitReader(answer.Body, longestLine)) // without it the status says enough
+		content, _ := io.ReadAll(io.LimitReader(answer.Body, longestLine)) // without it the status is enough
 		return fmt.Errorf("GET %s: %w", path, refusal(answer.StatusCode, content))
 	}
 	lines := bufio.NewScanner(answer.Body)

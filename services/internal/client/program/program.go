@@ -76,7 +76,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, in io.Reader, 
 	return code
 }
 
-// ofFile reports whether an error is about a file, of which no help tells more.
+// ofFile reports whether an error is about a file, on which no help has more.
 func ofFile(err error) bool {
 	var missing *fs.PathError
 	var faults fault.List

@@ -86,7 +86,7 @@ func New(document manifest.Document, o Options, at time.Time) (Submission, error
 	return Submission{Document: document, Workload: event.SubmissionID(o.User, e.Source, e.ID), messageID: messageID(e), encoded: encoded}, nil
 }
 
-// messageID is made of what a submission says, without the time.
+// messageID is made of the content of a submission, without the time.
 func messageID(e submitEvent) string {
 	digest := sha256.New()
 	priority := int32(0)
@@ -101,7 +101,7 @@ func messageID(e submitEvent) string {
 
 // MessageID is the JetStream message id of the submission to a queue: the same for
 // the same submission, and another for everything else. The server stores
-// repetitions; the id tells which answer belongs to which message.
+// repetitions; the id shows which answer belongs to which message.
 func (s Submission) MessageID(queue string) string { return s.messageID + "/" + queue }
 
 // Send stores the submission in the queue's stream, under the name of a user of NATS

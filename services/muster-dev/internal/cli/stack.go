@@ -51,7 +51,7 @@ func (o *stackOptions) addFlags(flags *pflag.FlagSet, fleet string) {
 	flags.StringVar(&o.logLevel, "log-level", "warn", "the log `level` of the services: debug, info, warn or error")
 }
 
-// resolve fills in what the environment says.
+// resolve fills in what the environment has.
 func (o *stackOptions) resolve() error {
 	if o.kubeconfig == "" {
 		o.kubeconfig = os.Getenv("KUBECONFIG")

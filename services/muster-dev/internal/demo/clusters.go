@@ -254,7 +254,7 @@ func (c *sites) poll(ctx context.Context, met func(ctx context.Context) (bool, e
 		}
 		select {
 		case <-bounded.Done():
-			return ctx.Err() // the check says what differs
+			return ctx.Err() // the check prints what differs
 		case <-tick.C:
 		}
 	}

@@ -19,7 +19,7 @@ import (
 const (
 	askEvery   = 250 * time.Millisecond
 	askTimeout = 2 * time.Second
-	// answerShown bounds what is shown of an answer that says no.
+	// answerShown bounds what is shown of an answer that is no.
 	answerShown = 1 << 10
 )
 

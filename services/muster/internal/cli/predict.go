@@ -107,7 +107,7 @@ func (o *predictOptions) documents(in io.Reader) ([]manifest.Document, error) {
 	return ofRay, nil
 }
 
-// predict predicts each document, or tells of all that cannot be.
+// predict predicts each document, or reports all that cannot be.
 func (o *predictOptions) predict(operator ray.Operator, documents []manifest.Document, notes io.Writer) ([]output.Group, error) {
 	groups := []output.Group{}
 	var faults []error

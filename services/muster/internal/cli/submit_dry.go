@@ -39,7 +39,7 @@ func (o *submitOptions) try(cmd *cobra.Command, submissions []sent) error {
 	return report(cmd.ErrOrStderr(), failed)
 }
 
-// tried describes what a submission asks for, or says why it would be rejected.
+// tried describes what a submission asks for, or why it would be rejected.
 func (o *submitOptions) tried(s sent, answer query.QueuesAnswer) (string, error) {
 	if label := s.Document.Queue; label != "" && label != s.queue {
 		return "", fmt.Errorf("metadata.labels[%s]: is %q, but the submission is to queue %q; submit it to the queue that the label names, or change the label",

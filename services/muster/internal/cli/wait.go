@@ -92,7 +92,7 @@ func (w *waiting) decision(ctx context.Context, steps life) {
 // positionWithin is how long the position in a queue is waited for: a tenant may not ask.
 const positionWithin = time.Second
 
-// placed adds the position to the first step that says why a workload waits.
+// placed adds the position to the first step that has why a workload waits.
 func (w *waiting) placed(ctx context.Context, step follow.Step) follow.Step {
 	if w.out == nil || w.position == nil || step.Record.Phase != workload.Queued || step.Record.Reason == nil {
 		return step

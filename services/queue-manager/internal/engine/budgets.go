@@ -36,7 +36,7 @@ type budgets struct {
 	publish   func(ctx context.Context, subject, id string, payload event.Payload) error
 	sums      budgetSums
 	stored    time.Time
-	usedUp    map[string]bool // those of which an event says so
+	usedUp    map[string]bool // those of which an event reports it
 }
 
 // keepBudgets sums what is used of budgets, and holds queues whose budgets are used up, until

@@ -54,7 +54,7 @@ func (l *leader) saver(ctx context.Context) func(applied []bus.Delivery) error {
 		if err != nil || decision == nil {
 			return err
 		}
-		// What it says is in the outbox, from which the relay begins.
+		// Its content is in the outbox, from which the relay begins.
 		if err := l.writer.Write(ctx, decision, func([]store.Outgoing) {}); err != nil {
 			decision.Batch = applied // one of them may be what is refused
 			return &commitError{decision: decision, cause: err}

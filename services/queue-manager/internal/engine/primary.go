@@ -12,12 +12,12 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// lineageNote is the key of the note in NATS that says on which history of Postgres the
+// lineageNote is the key of the note in NATS about the history of Postgres that the
 // leader writes. A primary that was replaced cannot know it.
 const lineageNote = "ledger"
 
-// recoveredNote is the key of the note that says of which history a term has found out what
-// it has lost. A process may die after it has noted the history and before it has done that.
+// recoveredNote is the key of the note about the history whose losses a term has found out.
+// A process may die after it has noted the history and before it has done that.
 const (
 	recoveredNote = "ledger-recovered"
 	commitMissing = "a commit is missing" // as its value: to be found out again

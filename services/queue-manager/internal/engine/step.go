@@ -62,7 +62,7 @@ type Decision struct {
 	traced      spans
 }
 
-// Apply applies a batch; decide says whether the state has seen all there is, and may
+// Apply applies a batch; decide is whether the state has seen all there is, and may
 // decide. It returns nil when there is nothing to write. After an error the messages have
 // been given back, but for those that are to blame for it.
 func (s *Step) Apply(ctx context.Context, batch []bus.Delivery, decide bool, now time.Time) (*Decision, error) {

@@ -9,7 +9,7 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// spans are of what one commit says.
+// spans are of what one commit has.
 type spans []tracing.Span
 
 func (s spans) end(err error) {

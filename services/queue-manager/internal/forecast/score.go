@@ -11,7 +11,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// scores hold what each workload was first told against when it started.
+// scores compare what was first estimated for each workload with when it started.
 type scores struct {
 	open   map[workload.ID]open
 	queues map[string]*scored

@@ -120,7 +120,7 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 }
 
 // publish sends all and returns how many of them, from the first, are done with.
-// The error wraps bus.ErrOvertaken when the stream does not end where the watermark says.
+// The error wraps bus.ErrOvertaken when the stream does not end at the watermark.
 func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
@@ -185,7 +185,7 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 // be sent at all.
 func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.End) (*bus.Published, error) {
 	if m.ManifestOf != "" {
-		return nil, nil // its workload has ended, and a later command says so
+		return nil, nil // its workload has ended, and a later command has that
 	}
 	pending, err := p.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
 	if errors.Is(err, bus.ErrTooLarge) {

@@ -3,7 +3,7 @@ package relay
 import "context"
 
 // Steps does by hand, one thing at a time and without goroutines, what Run does:
-// for a simulation, which says when.
+// for a simulation, which decides when.
 type Steps struct{ relay *Relay }
 
 // Steps begins as Run does, without publishing yet.

@@ -34,7 +34,7 @@ type Plan struct {
 // Empty reports whether everything stays as it is.
 func (p Plan) Empty() bool { return len(p.Written) == 0 && len(p.Removed) == 0 }
 
-// Plan returns what a request comes to. live says how many workloads are in which
+// Plan returns what a request comes to. live is how many workloads are in which
 // place. Every fault of the whole is in the error.
 func (f File) Plan(present Set, origin string, request query.ConfigureRequest, live map[Place]int) (Plan, error) {
 	p := Plan{Set: maps.Clone(present)}

@@ -53,7 +53,7 @@ type Applied struct {
 	// Version of the ledger that changed it last.
 	Version int64
 	// Unread is why this version of Muster cannot read the manifest, which may be of a later
-	// one; nil when it can. What such an object says is not known.
+	// one; nil when it can. The content of such an object is not known.
 	Unread error
 }
 
