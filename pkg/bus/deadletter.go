@@ -27,7 +27,7 @@ const serverHeaders = "Nats-"
 // deadLetterRetryAfter is the pause before the redelivery of a message that could not be kept.
 const deadLetterRetryAfter = 5 * time.Second
 
-// PublishDeadLetter gives a message of Work up for good and keeps it with the reason, for people
+// PublishDeadLetter ends a message of Work for good and keeps it with the reason, for people
 // to look at. When it cannot be kept it comes again later; others do not wait for
 // it.
 func (b *Bus) PublishDeadLetter(ctx context.Context, d Delivery, reason string) {

@@ -88,7 +88,7 @@ func (d Delivery) Retry(after time.Duration) {
 	}
 }
 
-// Reject gives the message up for good; the reason goes to the server's
+// Reject ends the message for good; the reason goes to the server's
 // advisories.
 func (d Delivery) Reject(reason string) {
 	if d.settler != nil {

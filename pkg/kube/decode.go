@@ -22,7 +22,7 @@ import (
 // parser may never return. The error for one is a QuantityError whose path begins with
 // where.
 //
-// It takes a tree and not bytes: of a duplicate key in bytes it would check only one
+// It reads a tree and not bytes: of a duplicate key in bytes it would check only one
 // value.
 func Decode(where string, tree, into any) error {
 	encoded, err := checked(where, tree, into)

@@ -15,7 +15,7 @@ const (
 	checkBackoffMost = 30 * time.Minute
 )
 
-// CheckAnswered takes in the answer of an AdmissionCheck. An answer that does not count is
+// CheckAnswered applies the answer of an AdmissionCheck. An answer that does not count is
 // refused, and the question of the check has that. It reports whether the workload is live.
 func (s *State) CheckAnswered(a *event.CheckAnswer, now time.Time) bool {
 	e := s.live.Get(a.Workload)

@@ -108,7 +108,7 @@ func (s *State) Lead(epoch, maxEvent int64) {
 	s.restored, s.lostChanges = false, nil
 }
 
-// Restore takes in a live workload as stored, while the state is being made.
+// Restore adds a live workload as stored, while the state is being made.
 func (s *State) Restore(w StoredWorkload) {
 	s.insert(w)
 	clear(s.changed.nodes) // reading is no change

@@ -14,7 +14,7 @@ import (
 // stored: each term reads the last values of all clusters before it decides.
 type observedNamespaces map[string]map[string]event.Version
 
-// Namespace takes in the present state of a namespace.
+// Namespace applies the present state of a namespace.
 func (s *State) Namespace(o *event.NamespaceObserved, now time.Time) {
 	if s.fromReplacedWatcher(o.Cluster, o.Version) {
 		return

@@ -12,7 +12,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Node takes in a node's present state.
+// Node applies a node's present state.
 func (s *State) Node(o *event.NodeObserved, now time.Time) {
 	if s.fromReplacedWatcher(o.Node.Cluster, o.Version) {
 		return
@@ -67,7 +67,7 @@ func (s *State) updateReadiness(key admission.NodeKey, now time.Time) {
 	}
 }
 
-// NodeRemoved takes a node away; the gangs that have a place there lose it.
+// NodeRemoved removes a node; the gangs that have a place there lose it.
 func (s *State) NodeRemoved(o *event.NodeRemoved, now time.Time) {
 	key := admission.NodeKey{Cluster: o.Cluster, Name: o.Node}
 	if n := s.nodes[key]; n != nil && n.version.Before(o.Version) && !s.fromReplacedWatcher(o.Cluster, o.Version) {
@@ -89,7 +89,7 @@ func (s *State) removeNode(key admission.NodeKey, now time.Time) {
 	s.healing.scheduleReplacement(key, now)
 }
 
-// Synced takes in a watcher's full list: what is older and not on it is gone.
+// Synced applies a watcher's full list: what is older and not on it is gone.
 func (s *State) Synced(o *event.CapacitySynced, now time.Time) {
 	if s.fromReplacedWatcher(o.Cluster, o.Version) {
 		return
@@ -137,7 +137,7 @@ func (s *State) podsGone(key gangKey, v event.Version, now time.Time) {
 	}
 }
 
-// Gang takes in what is seen of a workload's pods, and when that was reported; zero
+// Gang applies what is observed of a workload's pods, and when that was reported; zero
 // is now.
 func (s *State) Gang(o *event.GangObserved, at, now time.Time) {
 	key := gangKey{o.Cluster, o.Workload}

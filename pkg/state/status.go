@@ -9,7 +9,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Status takes in what the dispatcher knows of a workload's objects, and when it
+// Status applies the dispatcher's status of a workload's objects, and when it
 // reported that, zero being now; unless another dispatcher has replaced it.
 func (s *State) Status(reported *event.GangStatus, at, now time.Time) {
 	if reported.Session < s.dispatchers[reported.Cluster] {

@@ -26,7 +26,7 @@ type Known struct {
 	Former workload.ID `json:",omitempty"`
 }
 
-// Submit takes a submission in. stored is what Postgres has under its id, nil
+// Submit applies a submission. stored is what Postgres has under its id, nil
 // for nothing. The same submission again changes nothing.
 func (s *State) Submit(e *event.WorkloadSubmitted, stored *Known, now time.Time) {
 	w := e.Workload

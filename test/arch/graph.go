@@ -16,7 +16,7 @@ import (
 // prefix of all import paths of this repository.
 const prefix = "muster.dev/muster/"
 
-// Package is what go list tells of one package.
+// Package is what go list reports of one package.
 type Package struct {
 	ImportPath, Name, Dir string
 	Standard              bool

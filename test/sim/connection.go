@@ -39,7 +39,7 @@ func (c *connection) EnsureStreams(context.Context) error {
 	})
 }
 
-// State looks at a stream.
+// State returns the state of a stream.
 func (c *connection) State(_ context.Context, name string) (state bus.StreamState, err error) {
 	err = c.w.call(natsServer, "State", func() error {
 		s := c.w.net.streams[name]

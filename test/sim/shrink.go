@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Shrink looks for the shortest script with which the options' run still breaks the
+// Shrink searches for the shortest script with which the options' run still breaks the
 // same promise, trying no longer than the given time.
 func Shrink(o Options, failed Result, within time.Duration) Result {
 	deadline := time.Now().Add(within)

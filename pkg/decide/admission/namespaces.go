@@ -75,7 +75,7 @@ func (s *State) SetNamespace(cluster, name string, n Namespace) {
 	})
 }
 
-// RemoveNamespace forgets a namespace of a cluster.
+// RemoveNamespace removes a namespace of a cluster.
 func (s *State) RemoveNamespace(cluster, name string) {
 	old, known := s.namespaces.of[cluster][name]
 	if !known {

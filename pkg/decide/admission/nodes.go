@@ -60,7 +60,7 @@ func (s *State) SetNode(n capacity.Node) {
 	s.resizeNode(NodeKey{n.Cluster, n.Name}, n.Allocatable)
 }
 
-// RemoveNode forgets a node. The places of gangs on it stay allocated, in case it
+// RemoveNode removes a node. The places of gangs on it stay allocated, in case it
 // comes back.
 func (s *State) RemoveNode(key NodeKey) {
 	if fleet := s.fleets[key.Cluster]; fleet != nil {

@@ -18,7 +18,7 @@ const Budget = 200_000
 // countedFirst is the size from which a pod set is counted before it is packed.
 const countedFirst = 32
 
-// Solve looks for a node for each pod of the gang, in at most budget steps of
+// Solve searches for a node for each pod of the gang, in at most budget steps of
 // exact search. It does not change the fleet.
 func (f *Fleet) Solve(w *workload.Workload, budget int) Verdict {
 	p := f.newProblem(w, budget)

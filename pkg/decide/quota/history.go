@@ -144,7 +144,7 @@ func (t *Tree) ForgetUsageChanges() {
 	clear(t.usageChanged)
 }
 
-// InheritUsageChanges takes over what another tree has noted of the queues of this one.
+// InheritUsageChanges copies what another tree has noted of the queues of this one.
 func (t *Tree) InheritUsageChanges(of *Tree) {
 	t.advancedTo = of.advancedTo
 	counts := func(name string) bool {

@@ -70,7 +70,7 @@ func read(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Resources knows the resources of kinds. It may be used concurrently.
+// Resources caches the resources of kinds. It may be used concurrently.
 type Resources struct {
 	client discovery.DiscoveryInterface
 	mapper *restmapper.DeferredDiscoveryRESTMapper

@@ -12,7 +12,7 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// Contact knows whether the API server grants the requests for the Lease. A standby that
+// Contact records whether the API server grants the requests for the Lease. A standby that
 // sees the holder renew it is in contact; a process that has lost the Lease, or cannot take
 // it, because of errors is not. The zero value is in contact. Its methods may be called
 // concurrently.

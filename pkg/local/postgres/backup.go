@@ -14,7 +14,7 @@ import (
 // backupDir has the backup until it is restored.
 func (s *Server) backupDir() string { return filepath.Join(s.home.Path, "backup") }
 
-// BackUp takes a physical backup of the running server with pg_basebackup, replacing the
+// BackUp makes a physical backup of the running server with pg_basebackup, replacing the
 // last one. It has every earlier commit, and may have concurrent ones. It fails for a
 // server with TLS.
 func (s *Server) BackUp(ctx context.Context) error {

@@ -6,10 +6,10 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// SubmitSubject takes submissions for a queue.
+// SubmitSubject is for submissions for a queue.
 func SubmitSubject(queue string) string { return "muster.submit." + queue }
 
-// SubmitSubjectAs takes submissions of a user of NATS for a queue. The user's
+// SubmitSubjectAs is for submissions of a user of NATS for a queue. The user's
 // rights name it, so who publishes there is that user, whatever is in the message.
 func SubmitSubjectAs(queue, user string) string { return SubmitSubject(queue) + "." + user }
 
@@ -99,7 +99,7 @@ func CheckSubject(check string, id workload.ID) string {
 // CheckFilter matches all that an AdmissionCheck is asked, or all of them with "*".
 func CheckFilter(check string) string { return checkPrefix + token(check) + ".*" }
 
-// CheckedSubject takes the answers of an AdmissionCheck.
+// CheckedSubject is for the answers of an AdmissionCheck.
 func CheckedSubject(check string) string { return checkedPrefix + token(check) }
 
 // IsCheckedSubject reports whether a subject is that of the answers of a check.

@@ -11,12 +11,12 @@ import (
 	"muster.dev/muster/pkg/policyfile/kueue"
 )
 
-// ConfigureSubject takes changes of the configuration from people and tools. The Kubernetes
+// ConfigureSubject is for changes of the configuration from people and tools. The Kubernetes
 // controller of a cluster has a subject of its own, ClusterConfigureSubject: the right to
 // publish on a subject shows the sender of an object, not the content of the message.
 const ConfigureSubject = "muster.configure"
 
-// ClusterConfigureSubject takes the objects of a cluster from the Kubernetes
+// ClusterConfigureSubject is for the objects of a cluster from the Kubernetes
 // controller that watches it.
 func ClusterConfigureSubject(cluster string) string { return ConfigureSubject + "." + cluster }
 

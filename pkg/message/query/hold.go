@@ -12,7 +12,7 @@ import (
 	"muster.dev/muster/pkg/policyfile/kueue"
 )
 
-// HoldSubject takes holds of queues and cordons of clusters from services that act for operators. The right to
+// HoldSubject is for holds of queues and cordons of clusters from services that act for operators. The right to
 // publish on ConfigureSubject would let them change everything else, too.
 const HoldSubject = "muster.hold"
 

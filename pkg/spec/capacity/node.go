@@ -1,4 +1,4 @@
-// Package capacity describes what nodes offer and which pods they take.
+// Package capacity describes what nodes offer and which pods they admit.
 //
 // It is not for watching nodes (service capacity-watcher) nor for choosing one
 // (package placement). The package is pure: standard library only, no clock, no

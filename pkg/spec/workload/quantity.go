@@ -13,7 +13,7 @@ type Resources map[resource.Name]Quantity
 // Quantity is an amount as it was written.
 type Quantity string
 
-// UnmarshalJSON takes a number, too, as Kubernetes does.
+// UnmarshalJSON accepts a number, too, as Kubernetes does.
 func (q *Quantity) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {

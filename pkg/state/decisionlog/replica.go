@@ -30,15 +30,15 @@ func (r *Replica) Clone() *Replica {
 	return &Replica{r.Version, maps.Clone(r.workloads), maps.Clone(r.nodes)}
 }
 
-// Restore takes in a workload as it was read.
+// Restore adds a workload as it was read.
 func (r *Replica) Restore(w state.StoredWorkload) { r.workloads[w.ID] = w }
 
-// RestoreNode takes in a node as it was read.
+// RestoreNode adds a node as it was read.
 func (r *Replica) RestoreNode(n state.StoredNode) {
 	r.nodes[admission.NodeKey{Cluster: n.Cluster, Name: n.Name}] = n
 }
 
-// Commit takes in changes as Postgres does.
+// Commit applies changes as Postgres does.
 func (r *Replica) Commit(c state.Changes) {
 	if c.Empty() {
 		return

@@ -19,7 +19,7 @@ const (
 	generation = 50_000
 )
 
-// History learns how long workloads run from those that have ended. Its zero value knows
+// History estimates how long workloads run from those that have ended. Its zero value has
 // nothing. It is not safe for concurrent use.
 type History struct{ recent, older map[string]*samples }
 

@@ -66,7 +66,7 @@ func (p *Played) of(w *workload.Workload, submitted time.Time) *Outcome {
 	return o
 }
 
-// Live takes in a workload that was there at the begin.
+// Live adds a workload that was there at the begin.
 func (p *Played) Live(r *workload.Record) {
 	o := p.of(&r.Workload, r.Times.Submitted)
 	if r.Holding {
@@ -75,7 +75,7 @@ func (p *Played) Live(r *workload.Record) {
 	}
 }
 
-// Step takes in a step of a workload's life.
+// Step applies a step of a workload's life.
 func (p *Played) Step(at time.Time, r *workload.Record) {
 	o := p.of(&r.Workload, r.Times.Submitted)
 	o.Queue = r.Queue

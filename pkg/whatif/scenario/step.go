@@ -19,7 +19,7 @@ type Step struct {
 	Checkpoint []string `json:"checkpoint,omitempty"`
 	// Gone says that the pods of these workloads are gone, with podsGo "when said".
 	Gone []string `json:"gone,omitempty"`
-	// LosePod takes a pod of each of these workloads away; nothing replaces it.
+	// LosePod removes a pod of each of these workloads; nothing replaces it.
 	LosePod []string `json:"losePod,omitempty"`
 
 	AddNodes    []NodeGroup `json:"addNodes,omitempty"`

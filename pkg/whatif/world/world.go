@@ -133,7 +133,7 @@ func (r *World) SetNode(n capacity.Node) []Step {
 	return r.settle()
 }
 
-// RemoveNode takes a node away.
+// RemoveNode removes a node.
 func (r *World) RemoveNode(cluster, name string) []Step {
 	r.state.NodeRemoved(&event.NodeRemoved{Version: r.next(), Cluster: cluster, Node: name}, r.now)
 	return r.settle()
@@ -161,7 +161,7 @@ func (r *World) Cancel(id workload.ID, why string) ([]Step, error) {
 	return r.settle(), nil
 }
 
-// Request takes in what was asked of a workload, other than its submission or its end.
+// Request applies what was requested of a workload, other than its submission or its end.
 func (r *World) Request(p event.Payload) []Step {
 	switch p := p.(type) {
 	case *event.WorkloadCancel:
@@ -221,7 +221,7 @@ func (r *World) Gone(id workload.ID) ([]Step, error) {
 	return r.settle(), nil
 }
 
-// LosePod takes the last pod of a started workload away. Nothing replaces it.
+// LosePod removes the last pod of a started workload. Nothing replaces it.
 func (r *World) LosePod(id workload.ID) ([]Step, error) {
 	record, known := r.records[id]
 	if !known || !record.Holding || record.Phase.Final() {

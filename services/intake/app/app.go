@@ -35,7 +35,7 @@ type Config struct {
 	// LookForKinds is how often intake looks whether Kueue's definitions have come or gone;
 	// zero means 30 s.
 	LookForKinds time.Duration
-	// DefaultQueue takes AppWrappers without a queue label.
+	// DefaultQueue is for AppWrappers without a queue label.
 	DefaultQueue string
 	// HTTP is the HTTP API; off without an address.
 	HTTP HTTPConfig

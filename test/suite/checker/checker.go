@@ -1,7 +1,7 @@
 // Package checker proves what an installation promises from Postgres, the streams and
 // the cluster, as a bystander.
 //
-// It knows the wire formats (tables, subjects, labels, fields of events), written
+// It has the wire formats (tables, subjects, labels, fields of events), written
 // here once more, and shares no code with the services whose word it checks; nor
 // does it ask them anything.
 package checker

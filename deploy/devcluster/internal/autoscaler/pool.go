@@ -156,7 +156,7 @@ func Set(ctx context.Context, client kubernetes.Interface, name string, edit fun
 	})
 }
 
-// Remove forgets a pool; its nodes stay.
+// Remove removes a pool; its nodes stay.
 func Remove(ctx context.Context, client kubernetes.Interface, name string) error {
 	return change(ctx, client, func(stored map[string]string) error {
 		if _, there := stored[name]; !there {

@@ -25,7 +25,7 @@ const pendingTime = 200 * time.Millisecond
 // jobIDIndex finds the RayJob of a submission.
 const jobIDIndex = "status.jobId"
 
-// Jobs knows the jobs submitted to all Ray clusters, and their Serve
+// Jobs has the jobs submitted to all Ray clusters, and their Serve
 // applications. It is the ClientProvider of KubeRay's controllers.
 type Jobs struct {
 	client client.Client

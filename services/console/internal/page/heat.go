@@ -21,7 +21,7 @@ type Accelerator struct {
 	Total    int64
 	// Reserved is held by workloads of Muster, Others by pods that are not of Muster.
 	Reserved, Others int64
-	// Free takes pods now; Closed is free on nodes that are cordoned or drained.
+	// Free can have pods now; Closed is free on nodes that are cordoned or drained.
 	Free, Closed int64
 	// Broken is all of nodes that are not ready.
 	Broken int64

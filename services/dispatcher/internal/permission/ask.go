@@ -48,7 +48,7 @@ func (k *Keeper) Ask(ctx context.Context, cluster string, session int64, needed,
 	return &event.PermissionAsked{Cluster: cluster, Session: session, Number: k.number, For: workload.Duration(lasts)}, nil
 }
 
-// Granted takes in an answer, and reports whether it is one to a question of this process.
+// Granted applies an answer, and reports whether it is one to a question of this process.
 func (k *Keeper) Granted(g *event.PermissionGranted) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -107,7 +107,7 @@ func (r *Reconciler) Traced(id workload.ID, traceparent string) {
 	}
 }
 
-// Run looks at workloads with the given number of workers until ctx ends.
+// Run reconciles workloads with the given number of workers until ctx ends.
 func (r *Reconciler) Run(ctx context.Context, workers int) {
 	context.AfterFunc(ctx, r.queue.ShutDown)
 	var running sync.WaitGroup
@@ -120,7 +120,7 @@ func (r *Reconciler) Run(ctx context.Context, workers int) {
 	running.Wait()
 }
 
-// Command takes in what is wanted of a workload. An older leader's is refused.
+// Command applies what is wanted of a workload. An older leader's is refused.
 func (r *Reconciler) Command(command *event.GangCommand) {
 	t, later := r.workloads.accept(command, r.now())
 	if later != nil {
@@ -152,7 +152,7 @@ func (r *Reconciler) Changed(id workload.ID) {
 	r.queue.AddAfter(id, time.Duration(pods)*perPod) // the first of them counts
 }
 
-// Next looks at the workload that the schedule has next; it must have one.
+// Next reconciles the workload that the schedule has next; it must have one.
 func (r *Reconciler) Next(ctx context.Context) { r.next(ctx) }
 
 func (r *Reconciler) next(ctx context.Context) bool {

@@ -7,7 +7,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// Sweep looks for objects and pods that no live workload owns, and removes them.
+// Sweep finds objects and pods that no live workload owns, and removes them.
 func (r *Reconciler) Sweep(ctx context.Context, truth Truth) { r.sweeper.sweep(ctx, truth) }
 
 // Strays deals with pods that are not of Muster, by the rules of their namespaces.
@@ -24,6 +24,6 @@ func (r *Reconciler) Republish(wanted func(workload.ID) bool) { r.republisher.pu
 // RepublishNext has the next part of all statuses published again.
 func (r *Reconciler) RepublishNext() { r.republisher.publishNext() }
 
-// Ask takes in a question of queue-manager. It reports whether another queue-manager
+// Ask answers a question of queue-manager. It reports whether another queue-manager
 // leads than the one that asked last.
 func (r *Reconciler) Ask(q *event.ReportWanted) (another bool) { return r.republisher.ask(q) }

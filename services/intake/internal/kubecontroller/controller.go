@@ -37,7 +37,7 @@ type Messages interface {
 type Options struct {
 	// Cluster is the cluster's name in Muster.
 	Cluster string
-	// DefaultQueue takes AppWrappers without a queue label.
+	// DefaultQueue is for AppWrappers without a queue label.
 	DefaultQueue string
 	// Operator is the cluster's KubeRay.
 	Operator ray.Operator

@@ -63,7 +63,7 @@ func (c *Controller) note(id workload.ID, change func(*tracked)) {
 	}
 }
 
-// Changed takes in a new state of a workload.
+// Changed applies a new state of a workload.
 func (c *Controller) Changed(e *event.WorkloadChanged) {
 	c.heard(e.ID, func(k *tracked) {
 		record := e.Record
@@ -78,7 +78,7 @@ func (c *Controller) Changed(e *event.WorkloadChanged) {
 	})
 }
 
-// Rejected takes in that a submission was refused. If the workload has a record, the
+// Rejected records that a submission was refused. If the workload has a record, the
 // refused submission was a second one and changes nothing.
 func (c *Controller) Rejected(e *event.WorkloadRejected) {
 	c.heard(e.Workload, func(k *tracked) {
@@ -89,7 +89,7 @@ func (c *Controller) Rejected(e *event.WorkloadRejected) {
 	})
 }
 
-// Gang takes in the observed pods of a workload.
+// Gang applies the observed pods of a workload.
 func (c *Controller) Gang(e *event.GangObserved) {
 	counts := appwrapper.Counts{}
 	for _, pod := range e.Pods {

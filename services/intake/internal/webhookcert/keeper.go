@@ -63,7 +63,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Look takes all steps that are due at the time.
+// Look does all steps that are due at the time.
 func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	for range mostSteps {
 		done, err := k.step(ctx, now)

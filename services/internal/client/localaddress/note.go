@@ -128,7 +128,7 @@ func (n *Note) Write(stack Stack) error {
 	return nil
 }
 
-// Remove takes the note away and gives the place up.
+// Remove deletes the note and releases the place.
 func (n *Note) Remove() {
 	_ = os.Remove(n.file.Name())
 	_ = n.file.Close()

@@ -1,4 +1,4 @@
-// Package manifest takes apart what a user hands to `muster submit`, just enough
+// Package manifest parses what a user hands to `muster submit`, just enough
 // to send it: the documents of a file, and what each calls itself.
 //
 // It is not for judging manifests; Muster does that on its side, so that all

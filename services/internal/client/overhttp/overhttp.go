@@ -1,4 +1,4 @@
-// Package overhttp asks Muster over the HTTP API of intake, for people without NATS. It
+// Package overhttp calls Muster over the HTTP API of intake, for people without NATS. It
 // gives the questions of package query their paths, so that commands are the same either way.
 //
 // It judges nothing: the server knows what the caller may see.

@@ -35,7 +35,7 @@ const (
 	rejectTries = 5
 )
 
-// Reject gives a submission up that cannot be stored: publish sends the reason to its
+// Reject ends a submission that cannot be stored: publish sends the reason to its
 // submitter, and the message is kept with the reason. A submission whose rejection cannot be
 // published comes again, because its submitter waits for an answer.
 func (s *Step) Reject(ctx context.Context, r Refused, memory *Memory, publish func(id string, rejected *event.WorkloadRejected) error) {

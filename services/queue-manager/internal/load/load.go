@@ -63,7 +63,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Run looks at Postgres until ctx ends.
+// Run reads Postgres until ctx ends.
 func (c *Collector) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()

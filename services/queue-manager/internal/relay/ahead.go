@@ -50,7 +50,7 @@ type LastEvent struct {
 // Empty reports whether there is nothing of the kind.
 func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.LastEvents) == 0 }
 
-// FindAhead looks whether the streams are ahead of the ledger: Postgres was restored to
+// FindAhead checks whether the streams are ahead of the ledger: Postgres was restored to
 // a state older than what was published from it. A relay removes a message from the outbox
 // and notes the end of its stream in one transaction; so of what is behind that watermark
 // the ledger has each message in the outbox, or has forgotten it. It must be called

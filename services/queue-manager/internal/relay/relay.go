@@ -123,7 +123,7 @@ func New(o Options) *Relay {
 	return r
 }
 
-// Hand gives the relay messages that were just committed, in order. It does not
+// Hand passes messages to the relay that were just committed, in order. It does not
 // wait: what a publisher has no room for it reads from the outbox.
 func (r *Relay) Hand(messages []store.Outgoing) {
 	var commands, events []store.Outgoing

@@ -112,7 +112,7 @@ func LeastEpochAndStep(now time.Time, known int64, random uint64) (least, step i
 	return max(now.UnixMicro(), known), 1 + int64(random%epochSteps)
 }
 
-// Raise takes another epoch, larger than the given one, which was seen elsewhere:
+// Raise acquires another epoch, larger than the given one, which was seen elsewhere:
 // the database has forgotten it.
 func (s *Store) Raise(ctx context.Context, term *Leadership, known int64) error {
 	least, step := LeastEpochAndStep(time.Now(), known, rand.Uint64())
@@ -185,7 +185,7 @@ func (l *Leadership) Check() error {
 	return nil
 }
 
-// End gives the leadership up.
+// End releases the leadership.
 func (l *Leadership) End() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

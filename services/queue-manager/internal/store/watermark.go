@@ -39,7 +39,7 @@ func (s *Store) Watermarks(ctx context.Context) (map[string]Watermark, error) {
 	return watermarks, nil
 }
 
-// SetWatermark remembers what a stream has had. The error wraps ErrFenced and ErrCommitMissing as
+// SetWatermark stores what a stream has had. The error wraps ErrFenced and ErrCommitMissing as
 // that of Sent.
 func (s *Store) SetWatermark(ctx context.Context, epoch int64, stream string, watermark Watermark) error {
 	reached := s.hasReached()
