@@ -35,7 +35,7 @@ const (
 // An estimate is scored when its workload starts, so the scores of a time in which all wait
 // longer come late, those of the shortest waits first. Workloads that still wait therefore
 // count as well, with an error that is at least what it is by now: the quantiles are those
-// of the estimator of Kaplan and Meier for such data. Its zero value has nothing. It is
+// of the estimator of Kaplan and Meier for such data. Its zero value is empty. It is
 // not safe for concurrent use.
 type Calibration struct {
 	all     scores

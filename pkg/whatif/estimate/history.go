@@ -19,8 +19,8 @@ const (
 	generation = 50_000
 )
 
-// History estimates how long workloads run from those that have ended. Its zero value has
-// nothing. It is not safe for concurrent use.
+// History estimates how long workloads run from those that have ended. Its zero value is
+// empty. It is not safe for concurrent use.
 type History struct{ recent, older map[string]*samples }
 
 // samples are the last run times of a key.

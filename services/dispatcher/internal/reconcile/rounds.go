@@ -24,6 +24,6 @@ func (r *Reconciler) Republish(wanted func(workload.ID) bool) { r.republisher.pu
 // RepublishNext has the next part of all statuses published again.
 func (r *Reconciler) RepublishNext() { r.republisher.publishNext() }
 
-// Ask answers a question of queue-manager. It reports whether another queue-manager
+// Ask notes a question of queue-manager. It reports whether another queue-manager
 // leads than the one that asked last.
 func (r *Reconciler) Ask(q *event.ReportWanted) (another bool) { return r.republisher.ask(q) }
