@@ -73,7 +73,7 @@ The proof is about the nodes and quota that the certificate states: compare them
 		"a certificate":     {string(alone), exit.OK, proven, ""},
 		"an explanation":    {`{"name":"train","certificate":` + string(alone) + `}`, exit.OK, proven, ""},
 		"a forged amount":   {strings.Replace(string(alone), `"available":2`, `"available":4`, 1), exit.Failure, "", "4 are available"},
-		"a forged count":    {strings.Replace(string(alone), `"room":3`, `"room":2`, 1), exit.Failure, "", "what is stated gives"},
+		"a forged count":    {strings.Replace(string(alone), `"room":3`, `"room":2`, 1), exit.Failure, "", "but its premises give"},
 		"an omitted flavor": {strings.Replace(string(alone), `"alternatives":[`, `"alternatives":[],"x":[`, 1), exit.Failure, "", "no certificate that this version reads"},
 		"another file":      {"kind: RayCluster", exit.Failure, "", "not a JSON object"},
 	} {
