@@ -19,7 +19,7 @@ type equivalenceClass struct {
 	atAll     int // place in queue.all
 	atOpen    int // place in queue.open; -1: blocked
 
-	// The rest is about a blocked class. invalidate.go has what reopens it.
+	// The rest is about a blocked class. invalidate.go lists what reopens it.
 
 	reason *workload.Reason
 	// retryAt is when it is reopened without any event; zero for never.

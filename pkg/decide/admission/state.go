@@ -37,7 +37,7 @@ type State struct {
 	nominations  []*nomination      // in the order of their workloads
 	asked        []*Waiting         // that hold quota for nodes that are asked for, in order
 	reservations []*headReservation // in the order of their heads
-	// evictedFor has the victims of each preemptor; the package comment has why
+	// evictedFor has the victims of each preemptor; the package comment explains why
 	// preemption ends.
 	evictedFor        map[workload.ID]map[workload.ID]bool
 	events            events

@@ -40,7 +40,7 @@ func (p *preemption) fairShareAllows(c candidate) bool {
 // isExchange reports whether the candidate may be evicted although one of the two has
 // been evicted for the other before. The two have the same charges, so nothing is left
 // over for others. The exchange must make the shares more even or, within a queue, the
-// order better. The package comment has the reason why that ends.
+// order better. The package comment explains why that ends.
 func (p *preemption) isExchange(c candidate) bool {
 	return c.policy == withinQueue || p.w.queue.quota.Evens(p.charges, c.queue.quota)
 }
