@@ -57,81 +57,29 @@ type Metrics struct {
 // increase in a series that appears with a value, and an alert would miss the first event.
 func NewMetrics(registry *prometheus.Registry) *Metrics {
 	in := registrar{registry}
-	m := &Metrics{
-		terms: in.counters("muster_queue_manager_terms_total", "result",
-			"Terms as leader, begun and failed."),
-		epoch: in.gauge("muster_queue_manager_epoch",
-			"Epoch of the last term as leader of this process."),
-		leading: in.gauge("muster_queue_manager_leading",
-			"1 while this process leads, as far as it knows; else 0."),
-		waiting: in.gauge("muster_workloads_waiting",
-			"Workloads waiting in queues."),
-		started: in.gauge("muster_workloads_started",
-			"Workloads that hold or may hold capacity."),
-		held: in.gauge("muster_queues_held",
-			"Queues of which nothing is admitted, because an operator or a stopPolicy holds them."),
-		neverFit: in.gauge("muster_workloads_never_fit",
-			"Waiting workloads that nodes or quota can never admit as they are."),
-		admissions: in.counter("muster_admissions_total",
-			"Gangs admitted."),
-		unreadable: in.counter("muster_unreadable_messages_total",
-			"Messages dropped because they could not be read."),
-		commits: in.seconds("muster_batch_seconds", 0.0005, 14,
-			"Time from taking in a batch to its commit."),
-		misplaced: in.gauge("muster_pods_beside_plan",
-			"Pods on other nodes than are reserved for them."),
-		misplacedEver: in.counter("muster_pods_beside_plan_total",
-			"Pods that were bound to other nodes than are reserved for them."),
-		growths: in.counter("muster_growths_total",
-			"Admissions of more pods of running gangs."),
-		overLimit: in.counter("muster_observations_over_limit_total",
-			"Observations that were not taken in because their cluster reported more nodes or pods than one cluster may have."),
-		purged: in.counters("muster_observations_purged_total", "cluster",
-			"Times that all observations of a cluster were purged from a stream, because they were more than one cluster may have."),
-		cut: in.counters("muster_history_dropped_total", "stream",
-			"Messages dropped from a nearly full stream of history because their queue had most there."),
-		searched: in.counter("muster_search_steps_total",
-			"Steps of exact searches for places and for gangs to evict."),
-		undecided: in.counters("muster_searches_undecided_total", "because",
-			"Searches that ended without an answer: their own budget was spent, or they were put off because their queue had used up what it may take."),
-		decisions: in.seconds("muster_decision_seconds", 0.0005, 16,
-			"Time from taking in a batch until it was decided, before it is written."),
-		asking: in.gauge("muster_questions_open",
-			"Workloads and nodes of which watcher or dispatcher were asked to say once more what they know."),
-		heard: in.gauges("muster_heard_seconds", []string{"cluster", "part"},
-			"Seconds since the watcher or dispatcher of a cluster was heard that something waits for; on the leader."),
-		submissions: in.gauge("muster_submissions_waiting_seconds",
-			"Seconds that the oldest submission has waited for intake; on the leader."),
-		quarantined: in.gauge("muster_quarantined",
-			"Workloads, nodes and quota that are kept out of decisions because the database refuses to store what was decided about them."),
-		notStorable: in.counters("muster_not_storable_total", "what",
-			"What the database refused to store, by its kind."),
-		questions: in.seconds("muster_explain_handover_seconds", 0.00005, 16,
-			"Time that a question of why a workload waits takes of the leader's goroutine."),
-		explained: in.seconds("muster_explain_seconds", 0.001, 14,
-			"Time to answer why a workload waits, beside the leader's goroutine."),
-		recovered: in.counters("muster_recovered_workloads_total", "result",
-			"Workloads that the database had forgotten: queued again, removed from clusters, ended, or permanently lost."),
-		oldPrimaries: in.counter("muster_old_primary_connections_total",
-			"Connections refused because the Postgres server still takes writes although a promoted standby has replaced it."),
-		unmetGangs: in.gauge("muster_unmet_gangs",
-			"Waiting gangs that are within quota and have no places on the nodes that exist; on the leader."),
-		unmetPods: in.gauge("muster_unmet_pods",
-			"Pods of these gangs."),
-		unmet: in.gauges("muster_unmet_requests", []string{"resource"},
-			"What the pods of these gangs request, of the first 100 different gangs and 20 resources: cores of CPU, bytes, devices."),
-		illegal: in.counter("muster_illegal_transitions_total",
-			"Changes of a workload's phase that its life cycle forbids."),
-		queues: newQueueMetrics(in),
-		budgets: in.gauges("muster_budget_used_ratio", []string{"budget", "queue"},
-			"Part of the budget of a queue that is used in the present period; on the leader."),
-		clusterState: in.gauges("muster_cluster_state", []string{"cluster", "state"},
-			"1 for the state of the cluster: ready, silent, returning, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader."),
-		clusterLive: in.gauges("muster_cluster_workloads", []string{"cluster"},
-			"Workloads that hold places in the cluster; on the leader."),
-	}
-	for _, because := range []string{undecidedBudget, undecidedQueue} {
-		m.undecided.WithLabelValues(because)
+	m := &Metrics{}
+	m.registerTerms(in)
+	m.registerWorkloads(in)
+	m.registerDecisions(in)
+	m.registerReports(in)
+	m.registerRefusals(in)
+	return m
+}
+
+// registerTerms registers the metrics of the terms of this process as leader.
+func (m *Metrics) registerTerms(in registrar) {
+	m.terms = in.counters("muster_queue_manager_terms_total", "result",
+		"Terms as leader, begun and failed.")
+	m.epoch = in.gauge("muster_queue_manager_epoch",
+		"Epoch of the last term as leader of this process.")
+	m.leading = in.gauge("muster_queue_manager_leading",
+		"1 while this process leads, as far as it knows; else 0.")
+	m.oldPrimaries = in.counter("muster_old_primary_connections_total",
+		"Connections refused because the Postgres server still takes writes although a promoted standby has replaced it.")
+	m.recovered = in.counters("muster_recovered_workloads_total", "result",
+		"Workloads that the database had forgotten: queued again, removed from clusters, ended, or permanently lost.")
+	for _, result := range []string{"begun", "over", "failed"} {
+		m.terms.WithLabelValues(result)
 	}
 	for _, result := range []string{"requeued", "removed", "ended", "lost", "unasked"} {
 		m.recovered.WithLabelValues(result)
@@ -187,6 +135,36 @@ func (m *Metrics) registerDecisions(in registrar) {
 	for _, because := range []string{undecidedBudget, undecidedQueue} {
 		m.undecided.WithLabelValues(because)
 	}
+}
+
+// registerReports registers the metrics of what clusters and clients send, and of silences.
+func (m *Metrics) registerReports(in registrar) {
+	m.unreadable = in.counter("muster_unreadable_messages_total",
+		"Messages dropped because they could not be read.")
+	m.overLimit = in.counter("muster_observations_over_limit_total",
+		"Observations that were dropped because their cluster reported more nodes or pods than one cluster may have.")
+	m.purged = in.counters("muster_observations_purged_total", "cluster",
+		"Times that all observations of a cluster were purged from a stream, because they were more than one cluster may have.")
+	m.cut = in.counters("muster_history_dropped_total", "stream",
+		"Messages dropped from a nearly full stream of history because their queue had most there.")
+	m.asking = in.gauge("muster_questions_open",
+		"Workloads and nodes about which queue-manager has asked a watcher or dispatcher for a new report.")
+	m.heard = in.gauges("muster_heard_seconds", []string{"cluster", "part"},
+		"Seconds since the last report of the watcher or dispatcher of a cluster that something waits for; on the leader.")
+	m.submissions = in.gauge("muster_submissions_waiting_seconds",
+		"Seconds that the oldest submission has waited for intake; on the leader.")
+	m.clusterState = in.gauges("muster_cluster_state", []string{"cluster", "state"},
+		"1 for the state of the cluster: ready, silent, returning, cordoned, draining, drained, leaving, left or \"no nodes\"; on the leader.")
+	m.clusterLive = in.gauges("muster_cluster_workloads", []string{"cluster"},
+		"Workloads that hold places in the cluster; on the leader.")
+}
+
+// registerRefusals registers the metrics of what the database refuses to store.
+func (m *Metrics) registerRefusals(in registrar) {
+	m.quarantined = in.gauge("muster_quarantined",
+		"Workloads, nodes and quota that are kept out of decisions because the database refuses to store what was decided about them.")
+	m.notStorable = in.counters("muster_not_storable_total", "what",
+		"What the database refused to store, by its kind.")
 	for _, what := range []string{"workload", "node", "quota", "submission", "message", "record", "configuration", "past usage", "learned", "mark", "outbox"} {
 		m.notStorable.WithLabelValues(what)
 	}
