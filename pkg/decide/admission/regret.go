@@ -7,9 +7,11 @@ import (
 	"muster.dev/muster/pkg/spec/resource"
 )
 
-// regret is what the eviction of gangs loses, in seconds of accelerators, then of pods:
-// work, the next start, and the wait for that. The last two are measured (learned.go). The
-// work is that since the admission. Where a checkpoint interval is in force it is that since
+// regret is what the eviction of gangs loses, in seconds of accelerators, then of pods: work,
+// and the next start, which is measured (learned.go). The wait for that start is measured and
+// reported, and not weighed: others use the accelerators meanwhile, and with it large gangs are
+// spared for so many small ones that more is lost (docs/queues.md). The work is that since the
+// admission. Where a checkpoint interval is in force it is that since
 // the last checkpoint, and never more than the interval: silence is worth as much as the
 // interval, and each report and each shorter interval makes it less. So a false report gains
 // nothing.
@@ -21,8 +23,8 @@ const mostRegret = 1 << 44
 // regretOf returns what the eviction of a gang loses now. It is never nothing: each gang
 // starts again.
 func (d *decision) regretOf(g *Started) regret {
-	start, wait := d.state.restartOf(g)
-	again := g.countedWork(d.now) + start + wait
+	start, _ := d.state.restartOf(g)
+	again := g.countedWork(d.now) + start
 	bounded := func(of int64) int64 { return min(mostRegret, seconds(again, of)) }
 	r := regret{pods: max(1, bounded(int64(g.Workload.Pods())))}
 	if units, accelerators := g.units(); accelerators {

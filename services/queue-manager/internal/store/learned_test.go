@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,7 +24,10 @@ func TestLearnedIsKept(t *testing.T) {
 			Starts:     admission.Mean{Count: 9, Mean: starts}, Returns: admission.Mean{Count: 8, Mean: returns},
 		}
 	}
-	queues := []state.Queue{{Name: "a", Namespaces: []string{"a"}, Strategy: quota.BestEffortFIFO}, {Name: "b", Namespaces: []string{"b"}, Strategy: quota.BestEffortFIFO}}
+	var queues []state.Queue
+	for name, namespace := range map[string]string{"a": "a", "b": "b", "q": "ns"} {
+		queues = append(queues, state.Queue{Name: name, Namespaces: []string{namespace}, Strategy: quota.BestEffortFIFO})
+	}
 	if err := l.SetQueues(t.Context(), l.term.Epoch, queues, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,8 @@ func TestLearnedIsKept(t *testing.T) {
 		}
 	}
 	compare("after two commits", want)
-	if err := l.SetQueues(t.Context(), l.term.Epoch, queues[:1], quota.Config{}); err != nil {
+	queues = slices.DeleteFunc(queues, func(q state.Queue) bool { return q.Name == "b" })
+	if err := l.SetQueues(t.Context(), l.term.Epoch, queues, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	compare("after the removal of a queue", want[:2])
