@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,6 +26,8 @@ type StreamState struct {
 	First uint64
 	// Oldest is when the first message was stored; zero when the stream has none.
 	Oldest time.Time
+	// Unused: the stream has never had a message.
+	Unused bool
 }
 
 // State returns the state of a stream. The error wraps ErrNoStream when there is
@@ -39,6 +42,7 @@ func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 	}
 	info := s.CachedInfo()
 	state := StreamState{Created: info.Created, Last: info.State.LastSeq, First: info.State.FirstSeq}
+	state.Unused = info.State.LastSeq < max(1, info.Config.FirstSeq)
 	if info.State.Msgs > 0 {
 		state.Oldest = info.State.FirstTime
 	}
@@ -84,8 +88,18 @@ func (b *Bus) LastMessage(ctx context.Context, stream, subject string) (*Deliver
 	return &Delivery{Subject: msg.Subject, Headers: msg.Header, Data: msg.Data, Stored: msg.Time, Sequence: msg.Sequence}, nil
 }
 
-// MessageID is the id under which the message was published.
-func (d Delivery) MessageID() string { return d.Headers.Get(jetstream.MsgIDHeader) }
+// againBegins separates the id of a message from the suffix that Again has added.
+const againBegins = "#again-"
+
+// Again returns an id under which the server stores a message once more, although it knows
+// the id of the message. The same suffix gives the same id.
+func Again(id, suffix string) string { return id + againBegins + suffix }
+
+// MessageID is the id of the message, without what Again has added.
+func (d Delivery) MessageID() string {
+	id, _, _ := strings.Cut(d.Headers.Get(jetstream.MsgIDHeader), againBegins)
+	return id
+}
 
 // Original returns a republished message with its place in the stream that it was published
 // to; any other message as it is.

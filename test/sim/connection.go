@@ -46,9 +46,9 @@ func (c *connection) State(_ context.Context, name string) (state bus.StreamStat
 		if s == nil {
 			return bus.ErrNoStream
 		}
-		state = bus.StreamState{Created: s.created, Last: s.last, First: s.last + 1}
+		state = bus.StreamState{Created: s.created, Last: s.last, First: s.last + 1, Unused: s.last == s.begin}
 		if len(s.messages) > 0 {
-			state.First = s.messages[0].Sequence
+			state.First, state.Oldest = s.messages[0].Sequence, s.messages[0].Stored
 		}
 		return nil
 	})

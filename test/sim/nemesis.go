@@ -226,8 +226,9 @@ func (n *nemesis) drawRules() (timed []TimedFault) {
 }
 
 // What a Pick says of a purge: its rest by three is the stream, and a bit that the leader
-// does not read the last messages.
+// does not read the last messages. Another bit, which seeds do not draw, is for the events.
 const (
 	ofCommands = 2
 	unread     = 128
+	ofEvents   = 1 << 52
 )

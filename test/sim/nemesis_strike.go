@@ -142,6 +142,9 @@ func stillFor(pick uint64) time.Duration {
 func (n *nemesis) purge(f TimedFault) string {
 	w := n.w
 	name := []string{0: bus.StatusStream, 1: bus.CapacityStream, ofCommands: bus.DispatchStream}[f.Pick%3]
+	if f.Pick&ofEvents != 0 {
+		name = bus.EventsStream
+	}
 	if f.Pick&unread == 0 {
 		if !w.net.purge(name, f.Pick&64 != 0) {
 			return ""

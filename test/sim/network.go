@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 )
@@ -138,6 +140,7 @@ func (n *network) newStream(name string, lastOnly bool) *stream {
 	if bus.IsFollowed(name) && n.w.Bug != BugRepeatedSequences {
 		s.last = bus.FirstSequence(n.w.now) - 1
 	}
+	s.begin = s.last
 	return s
 }
 
@@ -227,7 +230,7 @@ func (n *network) loseTail(count int) {
 		lost := min(count, len(stream.messages))
 		for _, m := range stream.messages[len(stream.messages)-lost:] {
 			stream.last, stream.lastID = min(stream.last, m.Sequence-1), ""
-			delete(stream.ids, m.MessageID())
+			delete(stream.ids, m.Headers.Get(nats.MsgIdHdr))
 		}
 		stream.messages = stream.messages[:len(stream.messages)-lost]
 		if work := n.works[s.name]; work != nil {

@@ -102,7 +102,7 @@ const (
 	// Older: Break takes a backup, and mend has the server come back as of then.
 	Older Fault = "coming back from a backup"
 	// Of NATS: messages, streams and files are lost while it runs and connections
-	// stand.
+	// stand. Purged takes the events, too; the kept outcomes have its name without them.
 	Purged      Fault = "losing all commands, statuses and observations (purge)"
 	KeptPurged  Fault = "losing what it kept of submissions (purge)"
 	StreamsGone Fault = "losing all streams (stream rm)"

@@ -44,7 +44,7 @@ func (in *installation) loseStreams(ctx context.Context, server string, fault su
 	ctx, cancel := context.WithTimeout(ctx, lossTimeout)
 	defer cancel()
 	if fault == suite.Purged || fault == suite.KeptPurged {
-		names := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream}
+		names := []string{bus.StatusStream, bus.CapacityStream, bus.DispatchStream, bus.EventsStream}
 		if fault == suite.KeptPurged {
 			names = []string{bus.KeptStream}
 		}

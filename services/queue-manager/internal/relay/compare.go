@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"go.uber.org/zap"
 
@@ -37,14 +38,23 @@ func (p *publisher) orLater(ctx context.Context, failed error) error {
 // If the stream has lost something, that is republished. Then, and when the comparison is to
 // be thorough, CommandsFound is called with the commands that the stream has.
 func (p *publisher) findEnd(ctx context.Context, thorough bool) error {
-	end, err := p.end(ctx)
+	state, err := p.end(ctx)
 	if err != nil {
 		return err
 	}
+	end := endOf(state)
 	if err := p.lookAhead(ctx, end); err != nil {
 		return err
 	}
-	lost := p.follow(end)
+	emptied, err := p.emptied(ctx, state)
+	if err != nil {
+		return err
+	}
+	lost := p.follow(end, emptied)
+	if emptied { // the server takes the last events for duplicates
+		p.again = strconv.FormatUint(state.First, 36)
+		defer func() { p.again = "" }()
+	}
 	if lost {
 		// Before anything is republished: that makes the stream as long
 		// again as it was, and who comes after this one is to find it lost all the same.
@@ -57,20 +67,23 @@ func (p *publisher) findEnd(ctx context.Context, thorough bool) error {
 			return err
 		}
 	}
-	p.watermark.Created = end.Created
+	p.watermark.Created, p.gone, p.first = end.Created, false, 0
+	if !p.lastOnly() {
+		p.looked = state
+	}
 	return p.saveWatermark(ctx)
 }
 
-// end asks where the stream ends, which is made if there is none.
-func (p *publisher) end(ctx context.Context) (end store.Watermark, err error) {
-	state, err := p.Bus.State(ctx, p.stream)
+// end asks what the stream has, which is made if there is none.
+func (p *publisher) end(ctx context.Context) (state bus.StreamState, err error) {
+	state, err = p.Bus.State(ctx, p.stream)
 	if errors.Is(err, bus.ErrNoStream) {
 		if err := p.Bus.EnsureStreams(ctx); err != nil {
-			return end, err
+			return state, err
 		}
 		state, err = p.Bus.State(ctx, p.stream)
 	}
-	return endOf(state), err
+	return state, err
 }
 
 // lookAhead compares with the ledger what has come into the stream since it was compared
@@ -110,24 +123,30 @@ func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
 func (p *publisher) stored(id string, sequence uint64) {
 	p.watermark.Last = max(p.watermark.Last, sequence)
 	p.compared.Last = max(p.compared.Last, p.watermark.Last)
+	if p.first == 0 && !p.lastOnly() {
+		p.first = sequence
+	}
 	if epoch, ours := epochOf(id); ours && epoch == p.Epoch {
 		p.own = true
 	}
 }
 
 // follow notes where the stream ends. It reports whether the stream is not the one that
-// it was, or is shorter. Until everything has been republished the watermark of a stream
-// that has lost something is of one that never was, so that the next comparison,
+// it was, is shorter, or was emptied. Until everything has been republished the watermark of a
+// stream that has lost something is of one that never was, so that the next comparison,
 // after a failure or in the next term, finds it lost, too.
-func (p *publisher) follow(end store.Watermark) (lost bool) {
+func (p *publisher) follow(end store.Watermark, emptied bool) (lost bool) {
 	known := p.watermark
-	lost = !known.Created.IsZero() && (!end.Created.Equal(known.Created) || end.Last < known.Last)
+	lost = emptied || !known.Created.IsZero() && (!end.Created.Equal(known.Created) || end.Last < known.Last)
 	p.watermark = end
 	if lost {
 		p.Logger.Warn("stream has lost messages; republishing them", zap.String("stream", p.stream),
 			zap.Time("made", end.Created), zap.Time("was made", known.Created),
-			zap.Uint64("last", end.Last), zap.Uint64("had", known.Last))
+			zap.Uint64("last", end.Last), zap.Uint64("had", known.Last), zap.Bool("emptied", emptied))
 		p.watermark.Created = neverMade()
+	}
+	if emptied {
+		p.watermark.Created = emptyAgain()
 	}
 	return lost
 }

@@ -157,7 +157,7 @@ func (p *publisher) publishPipelined(ctx context.Context, messages []store.Outgo
 		}
 		published = append(published, pending)
 		if pending != nil && !p.uncertain {
-			end = bus.End{Sequence: end.Sequence + 1, ID: m.EventID}
+			end = bus.End{Sequence: end.Sequence + 1, ID: p.idOf(m)}
 		}
 	}
 	for i, pending := range published {
@@ -187,7 +187,7 @@ func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.
 	if m.ManifestOf != "" {
 		return nil, nil // its workload has ended, and a later command has that
 	}
-	pending, err := p.Bus.PublishNext(m.Subject, m.EventID, m.Message, m.TTL, end)
+	pending, err := p.Bus.PublishNext(m.Subject, p.idOf(m), m.Message, m.TTL, end)
 	if errors.Is(err, bus.ErrTooLarge) {
 		return nil, p.moveToUndelivered(ctx, m, err)
 	}
@@ -195,4 +195,12 @@ func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.
 		return nil, err
 	}
 	return &pending, nil
+}
+
+// idOf is the id under which a message is published.
+func (p *publisher) idOf(m store.Outgoing) string {
+	if p.again == "" {
+		return m.EventID
+	}
+	return bus.Again(m.EventID, p.again)
 }

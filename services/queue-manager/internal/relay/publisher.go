@@ -43,8 +43,13 @@ type publisher struct {
 	compared store.Watermark
 	own      bool
 	ticks    uint // since the publisher runs
-	// looked is what the stream had at the last look.
+	// looked is what the stream had at the last look, and first is where an event was stored
+	// since the last comparison. gone: they are not there any more.
 	looked bus.StreamState
+	first  uint64
+	gone   bool
+	// again marks the ids of what is published once more; empty for the ids as they are.
+	again string
 	// uncertain: the stream may have some of the next messages already.
 	uncertain bool
 	// stale are subjects whose last command in the stream may be an older one.
@@ -199,6 +204,10 @@ func (p *publisher) tick(ctx context.Context) error {
 
 // neverMade is when no stream was made.
 func neverMade() time.Time { return time.Unix(0, 0).UTC() }
+
+// emptyAgain is when no stream was made either: the watermark of one that was emptied and is
+// not filled again yet.
+func emptyAgain() time.Time { return time.Unix(1, 0).UTC() }
 
 // saveWatermark remembers what the stream has had, if that is news.
 func (p *publisher) saveWatermark(ctx context.Context) error {

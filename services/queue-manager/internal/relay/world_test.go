@@ -39,6 +39,7 @@ type ledger struct {
 	removed      func(store.Outgoing)          // called for each message that Sent removes
 	stuck        []int64                       // messages that cannot be removed
 	watermarkErr error                         // of SetWatermark
+	historyErr   error                         // of HistorySince, for more than one event
 }
 
 func newLedger() *ledger {
@@ -136,9 +137,12 @@ func (l *ledger) SetWatermark(_ context.Context, _ int64, stream string, waterma
 	return nil
 }
 
-func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, _ int) (history []store.HistoryEvent, last int64, _ error) {
+func (l *ledger) HistorySince(_ context.Context, after int64, _ time.Duration, limit int) (history []store.HistoryEvent, last int64, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.historyErr != nil && limit > 1 {
+		return nil, 0, l.historyErr
+	}
 	for _, t := range l.history {
 		if t.Seq > after {
 			history, last = append(history, t), t.Seq
@@ -243,13 +247,27 @@ func (w *world) relay(t *testing.T, epoch int64) (*relay.Relay, <-chan error) {
 
 func (w *world) relayOver(t *testing.T, epoch int64, server relay.Bus) (*relay.Relay, <-chan error) {
 	t.Helper()
-	r := relay.New(w.options(epoch, server))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	var running sync.WaitGroup
-	running.Go(func() { ended <- r.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	r, _, ended := w.start(t, w.options(epoch, server))
 	return r, ended
+}
+
+// stoppable starts a relay that stop ends.
+func (w *world) stoppable(t *testing.T, o relay.Options) (r *relay.Relay, stop func()) {
+	t.Helper()
+	r, stop, _ = w.start(t, o)
+	return r, stop
+}
+
+func (w *world) start(t *testing.T, o relay.Options) (r *relay.Relay, stop func(), ended <-chan error) {
+	t.Helper()
+	r = relay.New(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	end := make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() { end <- r.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return r, stop, end
 }
 
 func (w *world) options(epoch int64, server relay.Bus) relay.Options {
@@ -285,12 +303,19 @@ func (w *world) stored(t *testing.T, stream, filter string) (ids []string) {
 // the relay.
 func (w *world) handEvent(t *testing.T, r *relay.Relay) store.Outgoing {
 	t.Helper()
+	m := w.event(t)
+	r.Hand([]store.Outgoing{m})
+	return m
+}
+
+// event puts an event of a workload's life into outbox and history.
+func (w *world) event(t *testing.T) store.Outgoing {
+	t.Helper()
 	record := workload.Record{Workload: workload.Workload{ID: "w1", Queue: "q"}, Phase: workload.Running}
 	m := w.add(t, event.EventsSubject("q", record.ID), &event.WorkloadChanged{Record: record})
 	w.mu.Lock()
 	w.history = append(w.history, store.HistoryEvent{Seq: m.Seq, EventID: m.EventID, At: time.Now(), Record: record})
 	w.mu.Unlock()
-	r.Hand([]store.Outgoing{m})
 	return m
 }
 
