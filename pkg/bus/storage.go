@@ -24,9 +24,13 @@ const (
 	unstoredKept = time.Minute
 )
 
-// storageResources is the server's JSStorageResourcesExceededErr: max_file_store is
-// smaller than what the streams may take.
-const storageResources jetstream.ErrorCode = 10047
+// storageResources and noPeers are the server's JSStorageResourcesExceededErr and
+// JSClusterNoPeersErrF. One server returns the first, several return the second with what they
+// lack in its text.
+const (
+	storageResources jetstream.ErrorCode = 10047
+	noPeers          jetstream.ErrorCode = 10005
+)
 
 // Storage notes what NATS did not store, by the kind of the subject. Its methods may
 // be called concurrently. The zero value has nothing noted.
@@ -76,11 +80,7 @@ func (s *Storage) Failure(now time.Time) error {
 		case now.Sub(u.last) > unstoredKept:
 			delete(s.failing, what)
 		case u.certain:
-			advice := ""
-			if onFullDisk(u.err) {
-				advice = "; make room and restart it"
-			}
-			failures = append(failures, fmt.Errorf("NATS has no room for %s since %s%s: %w", what, u.since.UTC().Format(time.RFC3339), advice, u.err))
+			failures = append(failures, fmt.Errorf("NATS has no room for %s since %s%s: %w", what, u.since.UTC().Format(time.RFC3339), adviceFor(u.err), u.err))
 		case now.Sub(u.since) >= unstoredMost && u.last.Sub(u.since) >= unstoredAgain:
 			failures = append(failures, fmt.Errorf("NATS has stored nothing of %s since %s; if its disk is full, make room and restart it: %w",
 				what, u.since.UTC().Format(time.RFC3339), u.err))
@@ -90,12 +90,32 @@ func (s *Storage) Failure(now time.Time) error {
 	return errors.Join(failures...)
 }
 
+// adviceFor returns what to do about a server without room for messages.
+func adviceFor(err error) string {
+	var refused *jetstream.APIError
+	switch {
+	case onFullDisk(err):
+		return "; make room and restart it"
+	case errors.As(err, &refused) && refused.ErrorCode == accountResources:
+		return "; the account has reached its limit: raise max_file in the jetstream block of the account, and reload NATS"
+	}
+	return ""
+}
+
 // withoutRoom recognizes the errors of a server that has no room for messages or
 // streams. That a queue is full is none of them.
 func withoutRoom(err error) bool {
 	var refused *jetstream.APIError
-	return onFullDisk(err) || errors.As(err, &refused) &&
-		slices.Contains([]jetstream.ErrorCode{storageResources, accountResources, insufficientResources, memoryResources}, refused.ErrorCode)
+	return onFullDisk(err) || tooSmall(err) || errors.As(err, &refused) &&
+		slices.Contains([]jetstream.ErrorCode{accountResources, insufficientResources, memoryResources}, refused.ErrorCode)
+}
+
+// tooSmall recognizes the errors of servers whose max_file_store, or that of the account, is
+// smaller than what the streams may take.
+func tooSmall(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == storageResources ||
+		refused.ErrorCode == noPeers && strings.Contains(refused.Description, "insufficient storage"))
 }
 
 // onFullDisk recognizes the errors of a server whose disk is full. A stream that failed to write

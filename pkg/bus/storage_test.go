@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap/zaptest"
 
@@ -161,39 +160,36 @@ func TestAStreamThatIsNotWrittenAnyMore(t *testing.T) {
 // smaller than the streams waits, and says what to set.
 func TestAStoreThatIsTooSmall(t *testing.T) {
 	t.Parallel()
-	small, err := server.NewServer(&server.Options{
-		ServerName: "small", Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 30, NoSigs: true, NoLog: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	small.Start()
-	t.Cleanup(func() { small.Shutdown(); small.WaitForShutdown() })
-	if !small.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server takes no connections")
-	}
-	b, err := bus.Connect(t.Context(), bus.Options{URL: small.ClientURL(), Name: "test", Logger: zaptest.NewLogger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	ctx, cancel := context.WithCancel(t.Context())
-	waited := make(chan error, 1)
-	go func() { waited <- b.AwaitStreams(ctx) }()
-	deadline := time.After(20 * time.Second)
-	for b.Storage() == nil {
-		select {
-		case err := <-waited:
-			t.Fatalf("it did not wait: %v", err)
-		case <-deadline:
-			t.Fatal("it does not say that the store is too small")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	cancel()
-	var refused *jetstream.APIError
-	if err := <-waited; !errors.As(err, &refused) || !strings.Contains(err.Error(), "max_file_store") || !strings.Contains(err.Error(), "5 GiB") {
-		t.Errorf("error is %v, want one of the server and what to set", err)
+	for name, c := range map[string]struct {
+		servers int
+		store   int64 // smaller than all streams together; of several servers smaller than one stream
+	}{"one server": {1, 1 << 30}, "three servers": {3, 256 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := bus.Connect(t.Context(), bus.Options{URL: startServers(t, c.servers, c.store)[0].ClientURL(), Name: "test", Replicas: c.servers, Logger: zaptest.NewLogger(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(b.Close)
+			ctx, cancel := context.WithCancel(t.Context())
+			waited := make(chan error, 1)
+			go func() { waited <- b.AwaitStreams(ctx) }()
+			deadline := time.After(time.Minute)
+			for b.Storage() == nil {
+				select {
+				case err := <-waited:
+					t.Fatalf("it did not wait: %v", err)
+				case <-deadline:
+					t.Fatal("it does not say that the store is too small")
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			cancel()
+			var refused *jetstream.APIError
+			if err := <-waited; !errors.As(err, &refused) || !strings.Contains(err.Error(), "max_file_store") || !strings.Contains(err.Error(), "5 GiB") {
+				t.Errorf("error is %v, want one of the server and what to set", err)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,9 @@ func TestStorageNotes(t *testing.T) {
 	noAnswer := fmt.Errorf("publish: %w", context.DeadlineExceeded)
 	noRoom := fmt.Errorf("publish: %w", &jetstream.APIError{ErrorCode: insufficientResources, Description: "insufficient resources"})
 	fullDisk := &jetstream.APIError{ErrorCode: 10077, Description: "error writing: no space left on device"}
+	accountFull := &jetstream.APIError{ErrorCode: accountResources, Description: "resource limits exceeded for account"}
+	noPeer := &jetstream.APIError{ErrorCode: noPeers, Description: "no suitable peers for placement, insufficient storage"}
+	awayPeer := &jetstream.APIError{ErrorCode: noPeers, Description: "no suitable peers for placement, peer offline"}
 	queueFull := &jetstream.APIError{ErrorCode: 10077, Description: "maximum messages exceeded"}
 	const advice = "make room and restart it"
 	type note struct {
@@ -48,6 +51,9 @@ func TestStorageNotes(t *testing.T) {
 		"it began over":              {notes: []note{{0, "a", noAnswer}, {unstoredKept + 1, "a", noAnswer}, {unstoredKept + 5*time.Second, "a", noAnswer}}, at: unstoredKept + unstoredMost},
 		"no room":                    {notes: []note{{0, "a", noRoom}}, at: 0, want: []string{"no room for a since 1970-01-01T00:00:00Z: ", "insufficient resources"}},
 		"no room on the disk":        {notes: []note{{0, "a", fullDisk}}, at: 0, want: []string{"no room for a", advice, "no space left on device"}},
+		"no room in the account":     {notes: []note{{0, "a", accountFull}}, at: 0, want: []string{"no room for a", "raise max_file", "resource limits exceeded"}},
+		"no room on several servers": {notes: []note{{0, "a", noPeer}}, at: 0, want: []string{"no room for a", "insufficient storage"}},
+		"too few servers":            {notes: []note{{0, "a", awayPeer}}, at: 0},
 		"no room, long ago":          {notes: []note{{0, "a", noRoom}}, at: unstoredKept + 1},
 		"no room, then no answer": {notes: []note{{0, "a", noRoom}, {20 * time.Second, "a", noAnswer}}, at: 20 * time.Second,
 			want: []string{"nothing of a since 1970-01-01T00:00:00Z", advice}},

@@ -67,9 +67,8 @@ const (
 
 // explained returns what to do about a server without room for the streams.
 func explained(err error) error {
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) && refused.ErrorCode == storageResources {
-		return fmt.Errorf("NATS' max_file_store is smaller than what Muster's streams may take: set it to %d GiB or more, on a disk that has as much, and restart NATS: %w",
+	if tooSmall(err) {
+		return fmt.Errorf("NATS' max_file_store, or max_file of the account, is smaller than what Muster's streams may take: set max_file_store to %d GiB or more on each server, on a disk that has as much, max_file to that for each replica, and restart NATS: %w",
 			(storeNeeded()+1<<30-1)>>30, err)
 	}
 	return err

@@ -14,7 +14,7 @@ const nodes = `nodes:
 waiting: [{name: a, pods: [{name: workers, requests: {cpu: 1}}]}]
 `
 
-const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, AdmissionCheck, CheckRetry, CheckRejected, Preempted, Shrunk, Drained, Requeued, BehindHead, Reserved, Unknown, Pending, NoNodes, Starting, NodeLost, ClusterLost, PlaceLost, " +
+const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Provisioning, AdmissionCheck, CheckRetry, CheckRejected, Preempted, Shrunk, Drained, Requeued, BehindHead, Reserved, Unknown, Pending, NoNodes, Starting, NodeLost, ClusterLost, ClusterSilent, PermissionEnded, PlaceLost, " +
 	"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 
 const fields = "name, start, nodeGrace, podsGo, nodes, queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, " +
