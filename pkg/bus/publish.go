@@ -21,6 +21,10 @@ var ErrTooLarge = errors.New("event is larger than the server accepts")
 // the stream, or has no room at all. What is published later may be taken.
 var ErrFull = errors.New("NATS has no room for it: try again later")
 
+// ErrInProcess is wrapped by Publish when the server has another message of the same id that
+// it has not stored yet. It may have lost that one, and refuses the id for two minutes.
+var ErrInProcess = errors.New("NATS has not stored an earlier message of the same id yet")
+
 // Publish stores the event and waits until the server has it. The event's id is
 // the message id, so a repetition within the dedupe window is dropped by the
 // server.
@@ -77,6 +81,8 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 		err = fmt.Errorf("%w, or too few of its servers are there to store anything; try again: %w", ErrNoStream, err)
 	case errors.As(err, &refused) && slices.Contains(overtaken(), refused.ErrorCode):
 		err = fmt.Errorf("%w: %w", ErrOvertaken, err)
+	case errors.As(err, &refused) && refused.ErrorCode == inProcess:
+		err = fmt.Errorf("%w: %w", ErrInProcess, err)
 	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case errors.As(err, &refused) && slices.Contains(full(), refused.ErrorCode):
@@ -84,6 +90,9 @@ func (p Published) Stored(ctx context.Context) (sequence uint64, err error) {
 	}
 	return 0, fmt.Errorf("publish event %q on %s: %w", p.id, p.subject, err)
 }
+
+// inProcess is the server's JSStreamDuplicateMessageConflict.
+const inProcess jetstream.ErrorCode = 10158
 
 // overtaken are the server's errors that mean that something else is last.
 func overtaken() []jetstream.ErrorCode {

@@ -39,6 +39,9 @@ func (c *connection) EnsureStreams(context.Context) error {
 	})
 }
 
+// StepDown does nothing: one server plays NATS.
+func (c *connection) StepDown(context.Context, string) (bool, error) { return false, nil }
+
 // State returns the state of a stream.
 func (c *connection) State(_ context.Context, name string) (state bus.StreamState, err error) {
 	err = c.w.call(natsServer, "State", func() error {

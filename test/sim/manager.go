@@ -191,6 +191,7 @@ func (t *term) newRelay(c *connection, compared map[string]queuemanager.Watermar
 		Undeliverable: func(_ context.Context, u queuemanager.Undeliverable) {
 			t.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		},
+		Now:   func() time.Time { return w.now },
 		Pause: func(_ context.Context, d time.Duration) error { w.cur.sleep(d); return nil },
 		Later: func(d time.Duration, do func()) {
 			w.after(d, func() {

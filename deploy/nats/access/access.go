@@ -137,6 +137,8 @@ func queueManager() User {
 			[]string{jetstream + "DIRECT.GET." + bus.EventsStream, jetstream + "STREAM.MSG.GET." + bus.KeptStream},
 			// It has how much NATS stores.
 			[]string{jetstream + "INFO"},
+			// It has another server lead a stream that stores nothing.
+			[]string{jetstream + "STREAM.LEADER.STEPDOWN." + bus.EventsStream, jetstream + "STREAM.LEADER.STEPDOWN." + bus.DispatchStream},
 			// It passes tenants' requests for last events on.
 			[]string{bus.LastEventSubject("*", "*")},
 			// It reads back what a restored database has lost.

@@ -179,6 +179,8 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x." + event.CheckFilter("budget"): {
 			"operator": "w", "queue-manager": "w", "checker-budget": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.CheckedStream + ".x." + event.CheckedSubject("budget"): {"queue-manager": "w"},
+		"$JS.API.STREAM.LEADER.STEPDOWN." + bus.EventsStream:                                    {"queue-manager": "w"},
+		"$JS.API.STREAM.LEADER.STEPDOWN." + bus.StatusStream:                                    {},
 		"$JS.API.STREAM.PURGE." + bus.CheckedStream:                                             {"queue-manager": "w"},
 		"muster.kept.q": {},
 		"$JS.API.CONSUMER.CREATE." + bus.KeptStream + ".x." + event.KeptFilter():              {"queue-manager": "w"},

@@ -22,7 +22,7 @@
 //
 // A message may be published twice, when the process dies before it has removed its row. Its
 // id is the same, and every reader accepts the same message twice. Where NATS would take it for
-// a duplicate of one that the stream does not have (emptied), a mark follows the id;
+// a duplicate of one that the stream does not have (emptied, stall), a suffix follows the id;
 // bus.Delivery.MessageID leaves it out.
 //
 // A relay whose term is over is kept out by Postgres, too: before each batch and with each

@@ -122,12 +122,19 @@ func (p *publisher) afterFailure(ctx context.Context, failed error, moved bool) 
 // publish sends all and returns how many of them, from the first, are done with.
 // The error wraps bus.ErrOvertaken when the stream does not end at the watermark.
 func (p *publisher) publish(ctx context.Context, messages []store.Outgoing) (done int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	limited, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
 	for done < len(messages) && err == nil {
 		var n int
-		n, err = p.publishPipelined(ctx, messages[done:])
+		n, err = p.publishPipelined(limited, messages[done:])
 		done += n
+	}
+	var next store.Outgoing
+	if done < len(messages) {
+		next = messages[done]
+	}
+	if ctx.Err() == nil {
+		p.noteTry(ctx, next, done, err)
 	}
 	return done, err
 }
@@ -195,12 +202,4 @@ func (p *publisher) publishAsync(ctx context.Context, m store.Outgoing, end bus.
 		return nil, err
 	}
 	return &pending, nil
-}
-
-// idOf is the id under which a message is published.
-func (p *publisher) idOf(m store.Outgoing) string {
-	if p.again == "" {
-		return m.EventID
-	}
-	return bus.Again(m.EventID, p.again)
 }

@@ -48,7 +48,9 @@ type publisher struct {
 	looked bus.StreamState
 	first  uint64
 	gone   bool
-	// again marks the ids of what is published once more; empty for the ids as they are.
+	stall  stall
+	back   atomic.Bool // NATS is there again after a while
+	// again is the suffix of the ids of what is published once more; empty for none.
 	again string
 	// uncertain: the stream may have some of the next messages already.
 	uncertain bool

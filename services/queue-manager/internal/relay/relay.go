@@ -46,6 +46,7 @@ type Store interface {
 type Bus interface {
 	PublishNext(subject, id string, encoded []byte, ttl time.Duration, end bus.End) (bus.Published, error)
 	EnsureStreams(ctx context.Context) error
+	StepDown(ctx context.Context, stream string) (bool, error)
 	Streams
 	Subjects(ctx context.Context, stream, filter string) (map[string]bool, error)
 	Reconnected() (<-chan struct{}, func())
@@ -88,8 +89,9 @@ type Options struct {
 	// Refused is called with what the database refuses of the relay's own notes; nil for
 	// nothing.
 	Refused func(what string)
-	// Pause waits until ctx ends at most, whose error it returns then, and Later does
-	// something later; nil for the machine's clock.
+	// Now is the time, Pause waits until ctx ends at most, whose error it returns then, and
+	// Later does something later; nil for the machine's clock.
+	Now   func() time.Time
 	Pause func(context.Context, time.Duration) error
 	Later func(time.Duration, func())
 }
@@ -108,6 +110,9 @@ func eventPrefixes() []string { return []string{"muster.events."} }
 
 // New returns a relay for one term as leader.
 func New(o Options) *Relay {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Pause == nil {
 		o.Pause = pause.For
 	}
@@ -183,6 +188,9 @@ func (r *Relay) watch(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		case <-reconnected:
+			for _, p := range r.publishers() {
+				p.back.Store(true)
+			}
 		}
 		r.Check()
 	}
