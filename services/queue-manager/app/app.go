@@ -29,7 +29,7 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 		runtime.Logger.Warn("queues file has a setting without effect", zap.String("note", note))
 	}
 	var ledger *store.Store
-	err := service.Patiently(ctx, runtime.Logger, "connect to the database", refusesConnection, func() (err error) {
+	err := service.Patiently(ctx, runtime.Logger, "connect to the database", opensLater, func() (err error) {
 		ledger, err = store.Open(ctx, config.DatabaseURL, config.Timeouts)
 		return err
 	})
@@ -86,11 +86,12 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 // loadEvery is how often the metrics of queues are read.
 const loadEvery = 15 * time.Second
 
-// refusesConnection reports whether an error is of a database that is away, starts, or
-// does not know the password yet.
-func refusesConnection(err error) bool {
-	var refused *pgconn.ConnectError
-	return errors.As(err, &refused)
+// opensLater reports whether a database that does not open may do so later: it is away,
+// starts, does not know the password yet, or breaks the connection. It does not when it
+// refuses the question for the schema for good, or has none.
+func opensLater(err error) bool {
+	var unread *pgconn.ParseConfigError
+	return !errors.As(err, &unread) && !errors.Is(err, store.ErrNoSchema) && !store.Suspect(err)
 }
 
 // checkpointsApart is the most terms from a decision back to the checkpoint that its replay

@@ -61,6 +61,9 @@ func (s *Store) forgetShapes() {
 	s.shapes = shapeMemory{}
 }
 
+// ErrNoSchema is wrapped by Open for a database that was not migrated.
+var ErrNoSchema = errors.New("the database has no schema: run `queue-manager migrate` on it first")
+
 // Open connects to the primary, of as many servers as the URL names, and checks that
 // the schema is there.
 func Open(ctx context.Context, url string, timeouts Timeouts) (*Store, error) {
@@ -114,7 +117,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 		return fmt.Errorf("look for the schema: %w", err)
 	}
 	if !present {
-		return errors.New("the database has no schema: run `queue-manager migrate` on it first")
+		return ErrNoSchema
 	}
 	return nil
 }
