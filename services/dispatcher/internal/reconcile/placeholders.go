@@ -24,7 +24,8 @@ const hideWithin = 30 * time.Second
 // time. They have no scheduler and are marked as pods for which a scheduler found no node, so
 // that an autoscaler adds nodes for them, and nothing ever binds them.
 func (p *pass) show(ctx context.Context) (time.Duration, error) {
-	if err := p.hideUnknown(ctx); err != nil {
+	showing, err := p.hideUnknown(ctx)
+	if err != nil {
 		return 0, err
 	}
 	if !p.shown.making.TryLock() {
@@ -39,7 +40,7 @@ func (p *pass) show(ctx context.Context) (time.Duration, error) {
 	for _, pod := range all {
 		shown, _ := p.workloads.shows(pod)
 		switch {
-		case shown && !p.isMine(pod):
+		case (shown || showing[keyOf(pod)] && !pod.Forged) && !p.isMine(pod):
 			return requestLookAgain, p.waitToShow(ctx)
 		case p.isMine(pod) && pod.Request == p.command.Provision.Name:
 			there[pod.Name] = pod

@@ -197,3 +197,27 @@ func TestPodsOfALostCommandGoBeforeTheNextGangIsShown(t *testing.T) {
 		t.Errorf("shown are %v, want those of next alone", got)
 	}
 }
+
+// The command of a gang may be lost while queue-manager still has it show itself: the next one waits
+// until that has ended.
+func TestAGangWhoseCommandIsLostIsNotShownBesideAnother(t *testing.T) {
+	t.Parallel()
+	before := play(t)
+	before.Command(showCommand("w", 1))
+	before.lookAt(t, "w")
+	p := playOn(t, before.cluster) // it knows of no command
+	record := &workload.Record{Workload: workload.Workload{ID: "w", Namespace: "n"}, Phase: workload.Queued, Provisioning: &workload.Provisioning{
+		Open: true, Class: workload.PlaceholderClass, Name: showCommand("w", 1).Provision.Name,
+	}}
+	p.SetTruth(func(context.Context, workload.ID) (*workload.Record, error) { return record, nil })
+	p.Command(showCommand("next", 2))
+	p.lookAt(t, "next")
+	if got := p.shown(); len(got) != 3 || !strings.Contains(got[0], "-w-") {
+		t.Fatalf("shown are %v, want those of w alone", got)
+	}
+	record = nil
+	p.lookAt(t, "next")
+	if got := p.shown(); len(got) != 3 || !strings.Contains(got[0], "-next-") {
+		t.Errorf("shown are %v, want those of next alone", got)
+	}
+}

@@ -172,14 +172,15 @@ func (s *sweeper) removePlaceholder(ctx context.Context, pod kubernetes.Placehol
 }
 
 // hideUnknown removes the pods of gangs that show themselves no more. Few of them are looked up
-// at a time, and no gang waits meanwhile.
-func (p *pass) hideUnknown(ctx context.Context) error {
+// at a time, and no gang waits for the others. Of gangs without a command it returns which show
+// themselves according to queue-manager.
+func (p *pass) hideUnknown(ctx context.Context) (showing map[placeholderKey]bool, err error) {
 	if p.truth == nil {
-		return nil
+		return nil, nil
 	}
 	pods, err := p.cluster.Placeholders(ctx, "", "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lookup := shownLookup{p.workloads, p.truth, mostAskedOf, mostAskedNow, map[placeholderKey]bool{}, map[string]int{}}
 	for _, pod := range pods {
@@ -188,13 +189,13 @@ func (p *pass) hideUnknown(ctx context.Context) error {
 		}
 		shows, err := lookup.shows(ctx, pod)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !shows {
 			if _, err := p.shown.remove(ctx, p.cluster, p.logger, pod); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return lookup.answers, nil
 }
