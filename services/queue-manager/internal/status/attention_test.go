@@ -43,7 +43,7 @@ func TestAttentionNamesWhatIsSilent(t *testing.T) {
 			c.Live, c.LiveSince, c.DispatcherHeard, c.WatcherHeard, c.FailedOver = 0, time.Time{}, ago(400), ago(300), ago(200)
 		}, 0, []string{"the capacity-watcher of cluster c has been silent for 5m0s: what happens to its 3 nodes is not seen; check that it runs and reaches NATS and its API server"}},
 		"no node":        {func(c *query.ClusterStatus) { c.Nodes, c.ReadyNodes, c.WatcherHeard = 0, 0, ago(86400) }, 0, nil},
-		"intake is away": {func(*query.ClusterStatus) {}, 31, []string{"intake has not taken 2 submissions for 31s: check that it runs and reaches NATS; its log names those that it tries again"}},
+		"intake is away": {func(*query.ClusterStatus) {}, 31, []string{"intake has not read 2 submissions for 31s: check that it runs and reaches NATS; its log names those that it tries again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,11 +1,9 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -14,45 +12,17 @@ import (
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/state"
-	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// TestAnErrorNamesItsStatement: Postgres does not say which statement of a batch it gave up.
+// TestAnErrorNamesItsStatement: Postgres does not name the statement of a batch that failed.
 func TestAnErrorNamesItsStatement(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	version := l.version(t)
-	l.term.End()
-	timeouts := store.DefaultTimeouts()
-	timeouts.Lock = 100 * time.Millisecond
-	s, err := store.Open(t.Context(), l.service, timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	term, err := s.Lead(t.Context(), "test", silence, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(term.End)
-	commit := func(version int64) error {
-		_, err := s.Commit(t.Context(), state.Changes{Epoch: term.Epoch, Version: version, Nodes: []state.NodeRow{observed("m", resource.List{"cpu": 1})}})
-		return err
-	}
-	if err := commit(version + 1); err != nil { // which prepares the statements
-		t.Fatal(err)
-	}
-	locked, err := l.connect(t).Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = locked.Rollback(context.Background()) })
-	if _, err := locked.Exec(t.Context(), `LOCK TABLE nodes IN ACCESS EXCLUSIVE MODE`); err != nil {
-		t.Fatal(err)
-	}
-	err = commit(version + 2)
-	if err == nil || !strings.Contains(err.Error(), `statement "INSERT INTO nodes`) {
-		t.Errorf("the error is %v; want one that names the statement on nodes", err)
+	changes := admitted(1, "big", 1, 1, 3001) // more CPU than is left
+	changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
+	_, err := l.Commit(t.Context(), changes)
+	if err == nil || !strings.Contains(err.Error(), `statement "WITH added AS ( INSERT INTO workloads`) {
+		t.Errorf("the error is %v; want one that names the statement on workloads", err)
 	}
 }
 

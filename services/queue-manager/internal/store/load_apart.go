@@ -33,9 +33,7 @@ const noWorkload = "00000000-0000-0000-0000-000000000000"
 // Their ids are those of manifests, which each live workload has, and of reservations.
 func loadApart(ctx context.Context, tx pgx.Tx) (*apart, error) {
 	a := &apart{reader: newReader(), tx: tx}
-	// A plan that finds rows by anything but their ids would read those that are refused.
-	_, err := tx.Exec(ctx, `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true)`)
-	if err != nil {
+	if err := findByID(ctx, tx); err != nil {
 		return nil, err
 	}
 	if _, err := a.reader.loadLive(ctx, tx, uuids{uuidText(noWorkload)}); err != nil {
@@ -54,6 +52,13 @@ func loadApart(ctx context.Context, tx pgx.Tx) (*apart, error) {
 	}
 	slices.SortFunc(a.live, func(x, y state.StoredWorkload) int { return cmp.Compare(x.Order, y.Order) })
 	return a, nil
+}
+
+// findByID keeps Postgres in this transaction from plans that find rows by anything but their ids:
+// they would read those that are refused.
+func findByID(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true)`)
+	return err
 }
 
 // lastOrder is at least the place of the last submission: each of those that cannot be read may

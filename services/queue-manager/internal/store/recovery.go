@@ -107,14 +107,48 @@ func (s *Store) HistorySince(ctx context.Context, after int64, age time.Duration
 	return kept, last, nil
 }
 
-// records returns the given workloads, live or finished.
+// records returns the given workloads, live or finished, but for those whose row the database
+// refuses to read: these are in quarantine (load_apart.go).
 func (s *Store) records(ctx context.Context, ids []workload.ID) (map[workload.ID]workload.Record, error) {
 	records := map[workload.ID]workload.Record{}
+	err := s.addRecords(ctx, records, ids, false)
+	if Suspect(err) && s.addRecords(ctx, records, []workload.ID{noWorkload}, true) == nil {
+		err = s.addReadable(ctx, records, ids)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %d workloads: %w", len(ids), err)
+	}
+	return records, nil
+}
+
+// addReadable halves what is refused, down to single workloads, which it leaves out.
+func (s *Store) addReadable(ctx context.Context, records map[workload.ID]workload.Record, ids []workload.ID) error {
+	err := s.addRecords(ctx, records, ids, true)
+	half := len(ids) / 2
+	switch {
+	case !Suspect(err):
+		return err
+	case half == 0:
+		return nil
+	}
+	if err := s.addReadable(ctx, records, ids[:half]); err != nil {
+		return err
+	}
+	return s.addReadable(ctx, records, ids[half:])
+}
+
+// addRecords reads workloads; apart is whether rows are found by their ids alone.
+func (s *Store) addRecords(ctx context.Context, records map[workload.ID]workload.Record, ids []workload.ID, apart bool) error {
 	if len(ids) == 0 {
-		return records, nil
+		return nil
 	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		if apart {
+			if err := findByID(ctx, tx); err != nil {
+				return err
+			}
+		}
 		live, err := newReader().loadLive(ctx, tx, uuidsOf(ids))
 		if err != nil {
 			return err
@@ -132,8 +166,4 @@ func (s *Store) records(ctx context.Context, ids []workload.ID) (map[workload.ID
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read %d workloads: %w", len(ids), err)
-	}
-	return records, nil
 }
