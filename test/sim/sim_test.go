@@ -116,6 +116,15 @@ func TestSeedsOfPlaceholders(t *testing.T) {
 	runScaled(t, firstShown, firstShown+32, 4, OutOfStock, NodesPartial)
 }
 
+// TestATurnThatEndsWhileTheNextGangLooks runs a seed in which a gang's command is withdrawn between
+// the two looks of the next one at who is shown.
+func TestATurnThatEndsWhileTheNextGangLooks(t *testing.T) {
+	t.Parallel()
+	if r := Run(Options{Seed: 7160}); r.Breach != nil {
+		t.Errorf("%v\n%s", r.Breach, strings.Join(r.Story, "\n"))
+	}
+}
+
 // runScaled runs each step-th seed from first to end, and holds them to asking for nodes and to
 // drawing each of the faults.
 func runScaled(t *testing.T, first, end, step uint64, wanted ...Fault) {

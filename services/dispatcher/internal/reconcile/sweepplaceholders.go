@@ -172,8 +172,9 @@ func (s *sweeper) removePlaceholder(ctx context.Context, pod kubernetes.Placehol
 }
 
 // hideUnknown removes the pods of gangs that show themselves no more. Few of them are looked up
-// at a time, and no gang waits for the others. Of gangs without a command it returns which show
-// themselves according to queue-manager.
+// at a time, and no gang waits for the others. It returns those that show themselves, by their
+// command or according to queue-manager: their turn may end a moment later, and their pods are there
+// then.
 func (p *pass) hideUnknown(ctx context.Context) (showing map[placeholderKey]bool, err error) {
 	if p.truth == nil {
 		return nil, nil
@@ -182,6 +183,7 @@ func (p *pass) hideUnknown(ctx context.Context) (showing map[placeholderKey]bool
 	if err != nil {
 		return nil, err
 	}
+	showing = map[placeholderKey]bool{}
 	lookup := shownLookup{p.workloads, p.truth, mostAskedOf, mostAskedNow, map[placeholderKey]bool{}, map[string]int{}}
 	for _, pod := range pods {
 		if p.isMine(pod) || !p.shown.mayRemove(pod) {
@@ -195,7 +197,11 @@ func (p *pass) hideUnknown(ctx context.Context) (showing map[placeholderKey]bool
 			if _, err := p.shown.remove(ctx, p.cluster, p.logger, pod); err != nil {
 				return nil, err
 			}
+			continue
+		}
+		if _, known := p.workloads.shows(pod); known || lookup.answers[keyOf(pod)] { // not one that no question was left for
+			showing[keyOf(pod)] = true
 		}
 	}
-	return lookup.answers, nil
+	return showing, nil
 }
