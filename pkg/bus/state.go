@@ -26,8 +26,8 @@ type StreamState struct {
 	First uint64
 	// Oldest is when the first message was stored; zero when the stream has none.
 	Oldest time.Time
-	// Unused: the stream has never had a message.
-	Unused bool
+	// Begin is the sequence of the first message that the stream had, or will have.
+	Begin uint64
 }
 
 // State returns the state of a stream. The error wraps ErrNoStream when there is
@@ -42,7 +42,7 @@ func (b *Bus) State(ctx context.Context, stream string) (StreamState, error) {
 	}
 	info := s.CachedInfo()
 	state := StreamState{Created: info.Created, Last: info.State.LastSeq, First: info.State.FirstSeq}
-	state.Unused = info.State.LastSeq < max(1, info.Config.FirstSeq)
+	state.Begin = max(1, info.Config.FirstSeq)
 	if info.State.Msgs > 0 {
 		state.Oldest = info.State.FirstTime
 	}

@@ -49,9 +49,11 @@ func (c *connection) State(_ context.Context, name string) (state bus.StreamStat
 		if s == nil {
 			return bus.ErrNoStream
 		}
-		state = bus.StreamState{Created: s.created, Last: s.last, First: s.last + 1, Unused: s.last == s.begin}
+		state = bus.StreamState{Created: s.created, Last: s.last, First: s.last + 1, Begin: s.begin}
 		if len(s.messages) > 0 {
 			state.First, state.Oldest = s.messages[0].Sequence, s.messages[0].Stored
+		} else if s.bare {
+			state.Begin = state.First // the server has lost the files, and what it had with them
 		}
 		return nil
 	})

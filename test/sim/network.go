@@ -140,7 +140,7 @@ func (n *network) newStream(name string, lastOnly bool) *stream {
 	if bus.IsFollowed(name) && n.w.Bug != BugRepeatedSequences {
 		s.last = bus.FirstSequence(n.w.now) - 1
 	}
-	s.begin = s.last
+	s.begin = s.last + 1
 	return s
 }
 

@@ -18,7 +18,7 @@ import (
 type stream struct {
 	name     string
 	created  time.Time
-	begin    uint64 // what last was when it was made
+	begin    uint64 // of the first message
 	last     uint64
 	lastID   string                // of the last message, as long as it is known
 	messages []bus.Delivery        // in order of sequence

@@ -55,7 +55,9 @@ func (p *publisher) emptied(ctx context.Context, state bus.StreamState) (bool, e
 		return false, nil
 	case known.Created.Equal(emptyAgain()): // it was found earlier, and is not filled yet
 		return true, nil
-	case state.Unused || !endOf(state).Created.Equal(known.Created) || !p.gone && state.First <= known.Last:
+	case !endOf(state).Created.Equal(known.Created) || known.Last < state.Begin: // it had nothing
+		return false, nil
+	case !p.gone && state.First <= known.Last:
 		return false, nil
 	}
 	return p.lacksHistory(ctx, state)
