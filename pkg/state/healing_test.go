@@ -70,7 +70,7 @@ func losesPlaceBeforeTheStart(t *testing.T, set string, phase workload.Phase, lo
 	if len(changes.Replaced) != 3 || !spare {
 		t.Errorf("the reservations are %+v", changes.Replaced)
 	}
-	// Once it runs, nothing is said of the move any more.
+	// Once it runs, its reason does not name the move any more.
 	s.created(true)
 	if s.is(workload.Running, ""); s.gang().Reason != nil {
 		t.Errorf("it runs, with the reason %+v", s.gang().Reason)

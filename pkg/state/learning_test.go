@@ -59,7 +59,7 @@ func (s *stage) learned(t *testing.T, when string, want ...admission.Learned) {
 	}
 }
 
-// TestNoStartIsLearnedOfASilentCluster: nobody knows when its pods were ready.
+// TestNoStartIsLearnedOfASilentCluster: no report has when its pods were ready.
 func TestNoStartIsLearnedOfASilentCluster(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, workload.Rules{}, 3)

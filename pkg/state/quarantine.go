@@ -30,7 +30,7 @@ type Quarantined struct {
 	// goes there, and what is stored of it stays.
 	Node  admission.NodeKey `json:"node,omitzero"`
 	Level QuarantineLevel   `json:"level,omitempty"`
-	// Scope, when it is not empty, is one of quota in which nothing can be used. Nobody who is
+	// Scope, when it is not empty, is one of quota in which nothing can be used. No workload that is
 	// charged to it is admitted before Until.
 	Scope string `json:"scope,omitempty"`
 	// Until is when a workload or a node is tried again; zero for not by itself.

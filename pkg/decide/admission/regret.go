@@ -10,7 +10,7 @@ import (
 // regret is what the eviction of gangs loses, in seconds of accelerators, then of pods: work,
 // and the next start, which is measured (learned.go). The wait for that start is measured and
 // reported, and not weighed: others use the accelerators meanwhile, and with it large gangs are
-// spared for so many small ones that more is lost (docs/queues.md). The work is that since the
+// spared for many small ones, and more is lost (docs/queues.md). The work is that since the
 // admission. Where a checkpoint interval is in force it is that since
 // the last checkpoint, and never more than the interval: silence is worth as much as the
 // interval, and each report and each shorter interval makes it less. So a false report gains

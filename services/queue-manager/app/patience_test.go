@@ -74,7 +74,7 @@ func breaking(t *testing.T, answers int) (address string) {
 	return listener.Addr().String()
 }
 
-// play answers so many questions of a client that has connected: that there is no timeline, in
+// play answers a number of questions of a client that has connected: that there is no timeline, in
 // the first, and that writes are taken, in the second.
 func play(backend *pgproto3.Backend, answers int) {
 	if _, err := backend.ReceiveStartupMessage(); err != nil {

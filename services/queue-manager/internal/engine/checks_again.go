@@ -12,7 +12,7 @@ import (
 )
 
 // The answer of an AdmissionCheck may be lost with its stream, before queue-manager has read it.
-// Nobody but the checker has it again, and it answers what it reads as open. So what is open is
+// Only the checker has it again, and it answers what it reads as open. So what is open is
 // published again at the begin of a term, every checksAgain, and when answers are known to be
 // lost.
 const (

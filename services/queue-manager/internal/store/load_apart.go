@@ -98,8 +98,8 @@ func (a *apart) load(ctx context.Context, ids []string) error {
 }
 
 // keep notes a workload that cannot be read. One that holds places is taken in with what else is
-// stored of it: what it holds stays charged, and nothing of it is decided. Nobody misses one that
-// waits.
+// stored of it: what it holds stays charged, and nothing of it is decided. One that waits
+// takes nothing, and is left out.
 func (a *apart) keep(ctx context.Context, id workload.ID, cause error) error {
 	held, err := a.held(ctx, id)
 	if err != nil {

@@ -42,10 +42,10 @@ const (
 type Refusal struct {
 	Part
 	// Workload, or node, that it is about; neither for PartRecord, PartPastUsage and PartLearned. A
-	// node is to blame for PartPlaces when nobody gets a place there.
+	// node is to blame for PartPlaces when no workload gets a place there.
 	Workload workload.ID
 	Node     admission.NodeKey
-	// Scope of quota in which nobody can use anything; of PartCharges.
+	// Scope of quota in which nothing can be used; of PartCharges.
 	Scope string
 	Cause error
 }

@@ -44,8 +44,8 @@ func (p *probe) places(ctx context.Context, c state.Changes) error {
 }
 
 // attribute finds out of which refusals of places the workload itself is the cause. The database
-// may refuse to reserve anything on one of its nodes, or to charge anything to its quota, whoever
-// asks: all who come after it would be refused, too. A guard of the ledger judges amounts, which
+// may refuse to reserve anything on one of its nodes, or to charge anything to its quota, for
+// every workload: all that come after it would be refused, too. A guard of the ledger judges amounts, which
 // are the workload's own.
 func (p *probe) attribute(ctx context.Context, of map[workload.ID][]state.Reservation) error {
 	refused := p.refused
@@ -73,8 +73,8 @@ func (p *probe) attribute(ctx context.Context, of map[workload.ID][]state.Reserv
 }
 
 // causes tries a workload that was made up in the places of a refused one: on each node without
-// charges, then charged to each scope of its quota. It returns the nodes that take nobody, or the
-// scopes in which nobody can use anything, or the refusal as it was.
+// charges, then charged to each scope of its quota. It returns the nodes that take nothing, or the
+// scopes in which nothing can be used, or the refusal as it was.
 func (p *probe) causes(ctx context.Context, r Refusal, reserved []state.Reservation) ([]Refusal, error) {
 	alone := *p
 	alone.refused = nil

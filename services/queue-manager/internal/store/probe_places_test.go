@@ -11,7 +11,7 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
-// Where the database refuses places to whoever asks, the node is to blame; where it refuses
+// Where the database refuses places to every workload, the node is to blame; where it refuses
 // charges, no gang fails for it.
 func TestWhoIsToBlameForRefusedPlaces(t *testing.T) {
 	t.Parallel()
