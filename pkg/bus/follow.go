@@ -18,6 +18,10 @@ const buffered = 256
 // largest message (max_payload) has to fit.
 const followedBytes = 12 << 20
 
+// followedFor is how long the server keeps the consumer of a subscription that has ended. It allows
+// 1,000 consumers a stream, and each term of each service has some.
+const followedFor = time.Minute
+
 // Following is a subscription to what is true.
 type Following struct {
 	// C delivers the last value of each subject, then changes; closed when the
@@ -51,6 +55,7 @@ func (b *Bus) ReplaySince(ctx context.Context, stream string, since time.Time, f
 
 func (b *Bus) follow(ctx context.Context, stream string, config jetstream.OrderedConsumerConfig) (*Following, error) {
 	filters := config.FilterSubjects
+	config.InactiveThreshold = followedFor
 	progress := newCatchUp()
 	subscribe := func(ctx context.Context) (jetstream.Consumer, error) {
 		consumer, err := b.js.OrderedConsumer(ctx, stream, config)
