@@ -124,10 +124,6 @@ type lastOf struct {
 
 func (l lastOf) Condition(context.Context) bus.Condition { return bus.Condition{} }
 
-func (l lastOf) LastValues(context.Context, string, ...string) ([]bus.Delivery, error) {
-	return []bus.Delivery{*l.last}, l.err
-}
-
 func (l lastOf) LastMessage(context.Context, string, string) (*bus.Delivery, error) {
 	return l.last, l.err
 }
@@ -153,10 +149,8 @@ func TestFailedOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clusters := []query.ClusterStatus{{Name: "b"}, {Name: "c"}}
-			noteFailedOver(t.Context(), lastOf{&bus.Delivery{Data: encoded, Stored: now}, test.err}, clusters)
-			if got := clusters[1].FailedOver; !got.Equal(test.want) || !clusters[0].FailedOver.IsZero() {
-				t.Errorf("its gangs have failed over since %s, want %s; of the other cluster %s", got, test.want, clusters[0].FailedOver)
+			if got := failedOver(t.Context(), lastOf{&bus.Delivery{Data: encoded, Stored: now}, test.err}, "c"); !got.Equal(test.want) {
+				t.Errorf("its gangs have failed over since %s, want %s", got, test.want)
 			}
 		})
 	}

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +28,6 @@ type Database interface {
 
 // NATS is what package bus knows.
 type NATS interface {
-	LastValues(ctx context.Context, stream string, filters ...string) ([]bus.Delivery, error)
 	Condition(ctx context.Context) bus.Condition
 	LastMessage(ctx context.Context, stream, subject string) (*bus.Delivery, error)
 }
@@ -104,34 +102,27 @@ func hear(ctx context.Context, nats NATS, answer *query.StatusAnswer) {
 			c.WatcherHeard, watcher = lastReport(bounded, nats, bus.CapacityStream, event.CapacityFilter(c.Name), answer.At)
 			c.DispatcherHeard, dispatcher = lastReport(bounded, nats, bus.StatusStream, event.ClusterStatusFilter(c.Name), answer.At)
 			c.Silent = why(bounded, errors.Join(watcher, dispatcher))
+			c.FailedOver = failedOver(bounded, nats, c.Name)
 			return nil
 		})
 	}
-	group.Go(func() error {
-		noteFailedOver(bounded, nats, answer.Clusters)
-		return nil
-	})
 	_ = group.Wait() // no part returns an error
 }
 
-// noteFailedOver notes the clusters whose gangs have failed over and whose dispatchers have not
-// asked for the permission since: the last message on it grants nothing. Where NATS does not
-// answer, other parts of the answer name it.
-func noteFailedOver(ctx context.Context, nats NATS, clusters []query.ClusterStatus) {
-	values, err := nats.LastValues(ctx, bus.DispatchStream, event.PermissionSubject("*"))
-	if err != nil {
-		return
+// failedOver returns since when the gangs of a cluster have failed over, if its dispatcher has not
+// asked for the permission since: the last message on it grants nothing. It is zero else, and where
+// NATS does not answer, which other parts of the answer name. It makes no consumer: NATS allows
+// 1,000 a stream, and clients ask for the status as often as they like.
+func failedOver(ctx context.Context, nats NATS, cluster string) time.Time {
+	last, err := nats.LastMessage(ctx, bus.DispatchStream, event.PermissionSubject(cluster))
+	if err != nil || last == nil {
+		return time.Time{}
 	}
-	for _, d := range values {
-		_, payload, err := d.Event()
-		g, is := payload.(*event.PermissionGranted)
-		if err != nil || !is || g.For != 0 {
-			continue
-		}
-		if i := slices.IndexFunc(clusters, func(c query.ClusterStatus) bool { return c.Name == g.Cluster }); i >= 0 {
-			clusters[i].FailedOver = d.Stored
-		}
+	_, payload, err := last.Event()
+	if g, is := payload.(*event.PermissionGranted); err != nil || !is || g.For != 0 || g.Cluster != cluster {
+		return time.Time{}
 	}
+	return last.Stored
 }
 
 // lastReport is when the last message of a filter was stored; zero when there is none. It
