@@ -132,7 +132,7 @@ func queueManager() User {
 			works(bus.WorkloadStream, event.WorkloadSubject("*")), works(bus.CheckedStream, event.CheckedSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
 			follows(bus.CapacityStream, event.CapacityFilter("*")), follows(bus.StatusStream, event.StatusFilter()),
 			// It bounds a cluster's messages by the cluster's size.
-			[]string{lastOf(bus.CapacityStream, event.CapacityFilter("*")), lastOf(bus.StatusStream, event.StatusFilter())},
+			[]string{lastOf(bus.CapacityStream, event.CapacityFilter("*")), lastOf(bus.StatusStream, event.StatusFilter()), lastOf(bus.DispatchStream, event.PermissionSubject("*"))},
 			// It bounds each queue's history.
 			[]string{jetstream + "DIRECT.GET." + bus.EventsStream, jetstream + "STREAM.MSG.GET." + bus.KeptStream},
 			// It has how much NATS stores.
