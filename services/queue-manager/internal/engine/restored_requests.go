@@ -93,6 +93,9 @@ func (r Recovery) lacking(last relay.LastEvent) (lacks []event.Request) {
 	if !live || last.Phase.Final() || now.CancelRequested || now.Phase.Final() {
 		return nil
 	}
+	if last.CancelRequested { // nothing else counts any more
+		return []event.Request{&event.WorkloadCancel{Workload: last.ID, Why: "by " + restoredBy}}
+	}
 	add := func(differs bool, p event.Request) {
 		if differs && !r.asked.follow(p, last.Delivery.Stored) {
 			lacks = append(lacks, p)
@@ -108,7 +111,19 @@ func (r Recovery) lacking(last relay.LastEvent) (lacks []event.Request) {
 	add((last.Hold == nil) != (now.Hold == nil), hold)
 	add(last.Priority != now.Priority, &event.WorkloadPriority{Workload: last.ID, Priority: last.Priority, By: restoredBy})
 	add(last.Queue != now.Queue, &event.WorkloadMove{Workload: last.ID, Queue: last.Queue, By: restoredBy})
+	add(lacksRequeue(last.Record, now), &event.WorkloadRequeue{Workload: last.ID, Attempt: now.Attempt, By: restoredBy})
 	return lacks
+}
+
+// lacksRequeue reports whether an attempt is up which, as the last event shows, was being
+// requeued, or had been. During the grace of an eviction the command shows nothing of it: its
+// object is still to be there.
+func lacksRequeue(last, now workload.Record) bool {
+	if last.Reason == nil || last.Reason.Kind != workload.ReasonRequeued {
+		return false
+	}
+	up := now.Phase == workload.Admitted || now.Phase == workload.Dispatched || now.Phase == workload.Running
+	return up && (last.Phase == workload.Evicting && last.Attempt == now.Attempt || last.Phase == workload.Queued && last.Attempt > now.Attempt)
 }
 
 // asRequest is a request as a message. It has no place in a stream, so that it overtakes none.
@@ -134,6 +149,10 @@ func inWords(lacks []event.Request, last workload.Record) string {
 			all = append(all, what)
 		case *event.WorkloadPriority:
 			all = append(all, fmt.Sprintf("given priority %d", p.Priority))
+		case *event.WorkloadCancel:
+			all = append(all, "cancelled")
+		case *event.WorkloadRequeue:
+			all = append(all, fmt.Sprintf("requeued in attempt %d", p.Attempt))
 		case *event.WorkloadMove:
 			all = append(all, fmt.Sprintf("moved to queue %q", p.Queue))
 		}
