@@ -100,8 +100,10 @@ func lead(m *machine, p *proc, single int) (cause error, blamed bool) {
 	if followed == nil {
 		return nil, false
 	}
-	w.check.checkPastUsage(followed)
-	w.check.checkLearned(followed)
+	if followed.Version() == w.disk.version { // a paused process may have read an older one: its term is fenced
+		w.check.checkPastUsage(followed)
+		w.check.checkLearned(followed)
+	}
 	if !t.begin(followed) {
 		return t.cause, t.diagnose()
 	}
