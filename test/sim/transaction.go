@@ -111,14 +111,10 @@ func (l *ledger) write(c state.Changes) {
 		l.keep(asStored(a.Record), a.Order, a.Manifest, requests[a.ID])
 	}
 	for _, a := range c.Asked {
-		if r := l.live[a.Workload]; r != nil {
-			r.Asked = &a.Asked
-		}
+		l.change(a.Workload, func(r *row) { r.Asked = &a.Asked })
 	}
 	for _, h := range c.HeardAgain {
-		if r := l.live[h.Workload]; r != nil {
-			r.HeardAgain = h.At.Truncate(time.Microsecond)
-		}
+		l.change(h.Workload, func(r *row) { r.HeardAgain = h.At.Truncate(time.Microsecond) })
 	}
 	for _, n := range c.Nodes {
 		key := admission.NodeKey{Cluster: n.Cluster, Name: n.Name}
@@ -133,6 +129,17 @@ func (l *ledger) write(c state.Changes) {
 	l.keepPastUsage(c.PastUsage)
 	l.keepLearned(c.Learned)
 	l.commits = append(l.commits, touch)
+}
+
+// change changes the row of a live workload. A copy of the tables has the old one.
+func (l *ledger) change(id workload.ID, how func(*row)) {
+	old := l.live[id]
+	if old == nil {
+		return
+	}
+	changed := *old
+	how(&changed)
+	l.live[id] = &changed
 }
 
 // keep writes the row of a workload, or moves one that has ended and holds nothing to the

@@ -111,9 +111,9 @@ func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead stat
 			continue
 		}
 		if last.Phase.Final() {
-			recovered.Ended = append(recovered.Ended, Lost(last))
+			recovered.Ended = append(recovered.Ended, Lost{last.Record, last.Delivery})
 		} else {
-			recovered.Lost = append(recovered.Lost, Lost(last))
+			recovered.Lost = append(recovered.Lost, Lost{last.Record, last.Delivery})
 			ahead.Lost = append(ahead.Lost, last.Record)
 		}
 	}

@@ -81,7 +81,7 @@ func (r Recovery) askAgain(ctx context.Context) (unasked []Unasked, err error) {
 	}
 	for _, last := range r.Found.LastEvents {
 		if lacks := r.lacking(last); len(lacks) > 0 {
-			unasked = append(unasked, Unasked{Lost(last), inWords(lacks, last.Record)})
+			unasked = append(unasked, Unasked{Lost{last.Record, last.Delivery}, inWords(lacks, last.Record)})
 		}
 	}
 	return unasked, nil
@@ -111,19 +111,15 @@ func (r Recovery) lacking(last relay.LastEvent) (lacks []event.Request) {
 	add((last.Hold == nil) != (now.Hold == nil), hold)
 	add(last.Priority != now.Priority, &event.WorkloadPriority{Workload: last.ID, Priority: last.Priority, By: restoredBy})
 	add(last.Queue != now.Queue, &event.WorkloadMove{Workload: last.ID, Queue: last.Queue, By: restoredBy})
-	add(lacksRequeue(last.Record, now), &event.WorkloadRequeue{Workload: last.ID, Attempt: now.Attempt, By: restoredBy})
+	add(lacksRequeue(last, now), &event.WorkloadRequeue{Workload: last.ID, Attempt: now.Attempt, By: restoredBy})
 	return lacks
 }
 
-// lacksRequeue reports whether an attempt is up which, as the last event shows, was being
-// requeued, or had been. During the grace of an eviction the command shows nothing of it: its
-// object is still to be there.
-func lacksRequeue(last, now workload.Record) bool {
-	if last.Reason == nil || last.Reason.Kind != workload.ReasonRequeued {
-		return false
-	}
+// lacksRequeue reports whether an attempt is up that an event shows to be requeued. During the
+// grace of an eviction the command shows nothing of it: its object is still to be there.
+func lacksRequeue(last relay.LastEvent, now workload.Record) bool {
 	up := now.Phase == workload.Admitted || now.Phase == workload.Dispatched || now.Phase == workload.Running
-	return up && (last.Phase == workload.Evicting && last.Attempt == now.Attempt || last.Phase == workload.Queued && last.Attempt > now.Attempt)
+	return up && last.Requeued == now.Attempt
 }
 
 // asRequest is a request as a message. It has no place in a stream, so that it overtakes none.

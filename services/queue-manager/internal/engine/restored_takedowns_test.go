@@ -37,14 +37,17 @@ func TestATakedownThatOnlyAnEventShowsIsAskedAgain(t *testing.T) {
 		phase   workload.Phase
 		attempt int
 		reason  workload.ReasonKind
-		cancel  bool
-		want    workload.Phase
+		// requeued is the attempt that an event shows to be requeued.
+		requeued int
+		cancel   bool
+		want     workload.Phase
 	}{
-		"being requeued":               {workload.Evicting, 1, workload.ReasonRequeued, false, workload.Evicting},
-		"requeued":                     {workload.Queued, 2, workload.ReasonRequeued, false, workload.Evicting},
-		"being cancelled":              {workload.Cancelling, 1, workload.ReasonCancelled, true, workload.Cancelling},
-		"preempted":                    {workload.Evicting, 1, workload.ReasonPreempted, false, workload.Running},
-		"requeued, and up again since": {workload.Running, 1, workload.ReasonRequeued, false, workload.Running},
+		"being requeued":                      {workload.Evicting, 1, workload.ReasonRequeued, 1, false, workload.Evicting},
+		"being requeued, and asked once more": {workload.Evicting, 1, workload.ReasonInvalid, 1, false, workload.Evicting},
+		"requeued":                            {workload.Queued, 2, workload.ReasonFit, 1, false, workload.Evicting},
+		"being cancelled":                     {workload.Cancelling, 1, workload.ReasonCancelled, 0, true, workload.Cancelling},
+		"preempted":                           {workload.Evicting, 1, workload.ReasonPreempted, 0, false, workload.Running},
+		"an earlier attempt requeued":         {workload.Running, 1, workload.ReasonPending, 0, false, workload.Running},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +67,7 @@ func TestATakedownThatOnlyAnEventShowsIsAskedAgain(t *testing.T) {
 			r, err := Recovery{
 				Step: step, Submissions: nothingKept{}, Now: now, Save: func([]bus.Delivery) error { return nil },
 				Found: relay.Found{LastEvents: []relay.LastEvent{{
-					Record: last, Delivery: bus.Delivery{Subject: event.EventsSubject("q", id), Data: data, Stored: now, Sequence: 1},
+					Record: last, Requeued: c.requeued, Delivery: bus.Delivery{Subject: event.EventsSubject("q", id), Data: data, Stored: now, Sequence: 1},
 				}}},
 			}.Run(t.Context())
 			if err != nil {

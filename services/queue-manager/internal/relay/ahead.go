@@ -45,6 +45,26 @@ type Found struct {
 type LastEvent struct {
 	workload.Record
 	Delivery bus.Delivery
+	// Requeued is the last attempt that this event or an earlier one shows to be requeued on
+	// request; 0 for none. Later events of the attempt may have another reason.
+	Requeued int
+}
+
+// lastOf is the last event of a workload after an earlier one.
+func lastOf(earlier LastEvent, changed *event.WorkloadChanged, d bus.Delivery) LastEvent {
+	last := LastEvent{Record: changed.Record, Delivery: d, Requeued: earlier.Requeued}
+	if r := changed.Reason; r != nil && r.Kind == workload.ReasonRequeued {
+		last.Requeued = max(last.Requeued, requeuedIn(changed.Record))
+	}
+	return last
+}
+
+// requeuedIn is the attempt that is requeued in a record whose reason says that.
+func requeuedIn(r workload.Record) int {
+	if r.Phase == workload.Queued { // it waits for the next one
+		return r.Attempt - 1
+	}
+	return r.Attempt
 }
 
 // Empty reports whether there is nothing of the kind.
@@ -84,11 +104,11 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	err = found.look(ctx, past, streams, bus.EventsStream, watermarks, func(d bus.Delivery, payload event.Payload) {
 		changed := payload.(*event.WorkloadChanged)
 		if i, again := last[changed.ID]; again {
-			found.LastEvents[i] = LastEvent{changed.Record, d}
+			found.LastEvents[i] = lastOf(found.LastEvents[i], changed, d)
 			return
 		}
 		last[changed.ID] = len(found.LastEvents)
-		found.LastEvents = append(found.LastEvents, LastEvent{changed.Record, d})
+		found.LastEvents = append(found.LastEvents, lastOf(LastEvent{}, changed, d))
 	})
 	return found, err
 }
