@@ -33,7 +33,7 @@ const (
 // Terms are recorded with it, because under another version a search may end undecided where
 // it did not, or the other way round, and a reason may be another one. It is 0 for terms
 // older than it.
-const SearchVersion = 12
+const SearchVersion = 13
 
 // allowance is what is left of the steps of a queue, or of all queues.
 type allowance struct {

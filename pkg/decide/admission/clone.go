@@ -155,7 +155,7 @@ func (c *copier) copyWaiting() {
 		}
 	}
 	c.to.fresh, c.to.backingOff, c.to.asked = c.copyList(c.from.fresh), c.copyList(c.from.backingOff), c.copyList(c.from.asked)
-	c.to.unreported = c.copyList(c.from.unreported)
+	c.to.unreported, c.to.unsettled = c.copyList(c.from.unreported), c.copyList(c.from.unsettled)
 }
 
 func (c *copier) copyClasses(list []*equivalenceClass) []*equivalenceClass {

@@ -46,6 +46,11 @@ func (s *State) Clusters() []string { return slices.Clone(s.clusters) }
 // Silent returns since when a cluster does not report; zero for one that does.
 func (s *State) Silent(cluster string) time.Time { return s.silent[cluster] }
 
+// noneReports reports whether all clusters with nodes are silent, so that nothing can start.
+func (s *State) noneReports() bool {
+	return len(s.silent) > 0 && !slices.ContainsFunc(s.clusters, func(c string) bool { return s.fleets[c].Len() > 0 && s.silent[c].IsZero() })
+}
+
 // Uncleared reports whether a cluster reports again, but has not yet said that nothing is left
 // there.
 func (s *State) Uncleared(cluster string) bool { return s.uncleared[cluster] }

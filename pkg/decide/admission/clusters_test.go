@@ -358,3 +358,52 @@ func checkClusters(t *testing.T, seed uint64, s *admission.State, config quota.C
 		}
 	}
 }
+
+// Silence of all clusters ends no nomination, also where a term begins with it: nobody else can
+// start meanwhile, and when the cluster reports again the gang has what its victims leave. A gang
+// of a higher priority that came in the silence does not take it.
+func TestANominationOutlastsTheSilenceOfAllClusters(t *testing.T) {
+	t.Parallel()
+	later, silent := start.Add(time.Minute), map[string]time.Time{"a": start}
+	queue := quota.ClusterQueue{Name: "queue", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}
+	gang := func(id workload.ID, priority int32) *workload.Workload {
+		return &workload.Workload{ID: id, Queue: "queue", Priority: priority, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}
+	}
+	for name, anotherTerm := range map[string]bool{"in a term": false, "over terms": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
+			s.SetNode(nodeIn("a", "a1", 2))
+			wanting(s, "low", 0, "", 1, 2)
+			decide(s)
+			s.Enqueue(admission.Waiting{Order: 1, Workload: gang("high", 5)})
+			plan := admission.Decide(s, later)
+			if len(plan.Evictions) != 1 || len(plan.Waits) != 1 {
+				t.Fatalf("the plan is %+v, want low evicted for high", plan)
+			}
+			if anotherTerm {
+				began := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
+				began.SetNode(nodeIn("a", "a1", 2))
+				began.Start(admission.Started{
+					Workload: gang("low", 0), Cluster: "a", Terminating: true, Admitted: start,
+					Placements: []workload.Placement{{PodSet: "workers", Node: "a1", Pods: 1}},
+				})
+				began.Enqueue(admission.Waiting{Order: 1, Workload: gang("high", 5), Nominated: true, Reported: true})
+				s = began
+			}
+			s.SetSilent(silent)
+			s.Enqueue(admission.Waiting{Order: 2, Workload: gang("higher", 9)})
+			for _, w := range admission.Decide(s, later).Waits {
+				if w.Workload == "high" {
+					t.Errorf("high waits in the silence because of %+v, want no other reason", w.Reason)
+				}
+			}
+			s.SetSilent(nil)
+			admission.Decide(s, later)
+			s.Release("low")
+			if got := admitted(admission.Decide(s, later)); got["high"] != "a" || len(got) != 1 {
+				t.Errorf("admitted are %v, want high alone", got)
+			}
+		})
+	}
+}

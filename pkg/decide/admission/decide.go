@@ -136,12 +136,17 @@ func (d *decision) promoteImpatient() {
 
 // restoreNominations first tries workloads that were nominated in an earlier term. One
 // that is not nominated again gets another reason, because its last one names the
-// nomination.
+// nomination. While no cluster reports, as at the begin of a term, they keep it and are tried
+// later: nobody else can start meanwhile.
 func (d *decision) restoreNominations() {
+	s := d.state
 	var nominated []*Waiting
-	for _, w := range d.state.fresh {
+	s.fresh, s.unsettled = append(s.fresh, slices.DeleteFunc(s.unsettled, func(w *Waiting) bool { return !s.waiting.Has(w) })...), nil
+	for _, w := range s.fresh {
 		switch {
-		case !w.Nominated || w.nomination(d.state) != nil:
+		case !w.Nominated || w.nomination(s) != nil:
+		case w.class != nil && s.noneReports():
+			s.unsettled = append(s.unsettled, w)
 		case w.class != nil:
 			nominated = append(nominated, w)
 		default: // its queue is held
@@ -172,7 +177,7 @@ func (d *decision) tryFirst(class *equivalenceClass) {
 		if last == nil || (len(last.Kinds) > 0) != (len(why.Kinds) > 0) {
 			d.reportOthers(class, last, why)
 		}
-		if changed && w.Reported {
+		if changed && w.Reported && !w.Nominated { // see restoreNominations
 			d.wait(w, why)
 		}
 	}

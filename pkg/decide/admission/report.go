@@ -14,7 +14,7 @@ import (
 func (d *decision) reportOthers(class *equivalenceClass, last, why *workload.Reason) {
 	s, more := d.state, false
 	for _, w := range class.members[1:] {
-		if w.Reported && (last != nil || w.Never != (why.Kind == workload.ReasonNeverFits)) {
+		if w.Reported && !w.Nominated && (last != nil || w.Never != (why.Kind == workload.ReasonNeverFits)) {
 			w.Reported, more = false, true
 			s.unreported = append(s.unreported, w)
 		}

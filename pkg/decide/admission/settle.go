@@ -9,13 +9,17 @@ import (
 // settleNominations starts the workloads whose places have become free. If the victims
 // are gone but the places are not free, the nomination waits for gangs of other
 // nominations that are still torn down. If there are none either, as after the loss of
-// a node, the nomination ends and the workload is tried like any other.
+// a node, the nomination ends and the workload is tried like any other. While no cluster
+// reports nothing can start anywhere, and the nomination stays.
 func (d *decision) settleNominations() {
 	s := d.state
 	for _, n := range slices.Clone(s.nominations) {
 		n.awaits = slices.DeleteFunc(n.awaits, s.gone)
 		w := n.waiting
 		if !w.Grows && !s.mayRunIn(w, n.cluster) { // it was cordoned meanwhile, or is silent
+			if s.noneReports() && s.tree.Cordon(n.cluster) == nil {
+				continue
+			}
 			s.withdraw(n)
 			s.addToClass(w)
 			w.Nominated, w.Reported = false, false

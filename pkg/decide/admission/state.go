@@ -32,6 +32,7 @@ type State struct {
 	started      map[workload.ID]*Started
 	held         int                // of the waiting, those that are held themselves
 	fresh        []*Waiting         // enqueued since the last decision
+	unsettled    []*Waiting         // nominated in an earlier term, while no cluster reports
 	unreported   []*Waiting         // those whose reasons the next decisions report
 	backingOff   []*Waiting         // by NotBefore
 	nominations  []*nomination      // in the order of their workloads
