@@ -57,11 +57,12 @@ func workloadOperations() []Operation {
 			Refusals: []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
 		},
 		{
-			ID: "list", Method: http.MethodGet, Path: "/v1/workloads", Summary: "List the workloads that the caller may see, in the order of submission",
+			ID: "list", Method: http.MethodGet, Path: "/v1/workloads", Summary: "List the workloads that the caller may see, in the order of submission or of their queues",
 			Parameters: []Parameter{
 				{Name: "queue", What: "Only those of this queue."}, {Name: "namespace", What: "Only those of this namespace."},
 				{Name: "name", What: "Only those of this name."}, {Name: "phase", What: "Only those in one of these phases, separated by commas."},
 				{Name: "labelSelector", What: "Only those whose manifest has such labels, as kubectl takes it: team=a,stage!=test. Of an AppWrapper the labels of its first object count."},
+				{Name: "order", What: "position: by queue, and in each queue in the order in which it considers them; with phase=queued only. In the order of submission if it is missing."},
 				{Name: "limit", What: "The most workloads to look at, up to 500.", Number: true},
 				{Name: "after", What: "The next of the page before: the id of its last workload. A page has a next as long as there are more."},
 			},

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -55,6 +56,29 @@ type WorkloadsRequest struct {
 	Within []Place `json:"within,omitempty"`
 	// Labels are conditions on the labels of the manifest, all of which hold.
 	Labels []LabelRequirement `json:"labels,omitempty"`
+	// Order is that of submission when it is empty, or OrderPosition. An older queue-manager has
+	// the first alone.
+	Order string `json:"order,omitempty"`
+}
+
+// OrderPosition is the order of queues by name, and in each queue that in which its workloads are
+// considered: by priority and submission, as their positions count. Only waiting workloads have
+// one, and pages continue with AfterID.
+const OrderPosition = "position"
+
+// CheckOrder refuses an order that does not exist, or that the workloads of the request have not.
+func (r WorkloadsRequest) CheckOrder() error {
+	switch {
+	case r.Order == "":
+		return nil
+	case r.Order != OrderPosition:
+		return fmt.Errorf("order %.80q: want %s, or none for the order of submission", r.Order, OrderPosition)
+	case len(r.Phases) != 1 || r.Phases[0] != workload.Queued:
+		return fmt.Errorf("order %s: only waiting workloads have a position; want phase %s alone", r.Order, workload.Queued)
+	case r.After != 0:
+		return fmt.Errorf("order %s: want its pages to continue behind a workload, not behind submission %d", r.Order, r.After)
+	}
+	return nil
 }
 
 // Place is a queue, or some namespaces of it.
@@ -69,10 +93,11 @@ func (p Place) Has(queue, namespace string) bool {
 	return p.Queue == queue && (len(p.Namespaces) == 0 || slices.Contains(p.Namespaces, namespace))
 }
 
-// WorkloadsAnswer is a page of workloads in the order of submission.
+// WorkloadsAnswer is a page of workloads in the order of the request.
 type WorkloadsAnswer struct {
 	Workloads []workload.Record `json:"workloads"`
-	// Next is the After of the following page; zero after the last.
+	// Next is the After of the following page in the order of submission, and not zero in any
+	// order when there is one.
 	Next int64 `json:"next,omitempty"`
 	// Selected: the request has Labels, and they were considered.
 	Selected bool `json:"selected,omitempty"`

@@ -30,6 +30,8 @@ func TestBadInput(t *testing.T) {
 		"a page of none":      {"alice", http.MethodGet, "/v1/workloads?limit=0", "", 400, []string{`"0"`, fmt.Sprint(query.MaxPage)}},
 		"a page too large":    {"alice", http.MethodGet, fmt.Sprint("/v1/workloads?limit=", query.MaxPage+1), "", 400, []string{fmt.Sprint(query.MaxPage + 1)}},
 		"a label selector":    {"alice", http.MethodGet, "/v1/workloads?labelSelector=gpus%3E4", "", 400, []string{"labelSelector", `"gpus"`, "want ="}},
+		"an order":            {"alice", http.MethodGet, "/v1/workloads?order=size&phase=queued", "", 400, []string{`"size"`, "want position"}},
+		"a running order":     {"alice", http.MethodGet, "/v1/workloads?order=position&phase=queued,running", "", 400, []string{"want phase queued alone"}},
 		"a limit in words":    {"alice", http.MethodGet, "/v1/workloads?limit=ten", "", 400, []string{`"ten"`}},
 		"a page after no id":  {"alice", http.MethodGet, "/v1/workloads?after=3", "", 400, []string{`"3"`}},
 		"a page after a foreign workload": {

@@ -147,6 +147,10 @@ func listRequest(r *http.Request) (query.WorkloadsRequest, error) {
 			return request, fail(http.StatusBadRequest, "after %.80q: want the id that the page before has as next", text)
 		}
 	}
+	request.Order = values.Get("order")
+	if err := request.CheckOrder(); err != nil {
+		return request, fail(http.StatusBadRequest, "%v", err)
+	}
 	return request, nil
 }
 

@@ -100,7 +100,7 @@ func (c *Client) workloads(ctx context.Context, r query.WorkloadsRequest) (query
 // Page returns one page of workloads. The request's ID, After and Within are not asked for.
 func (c *Client) Page(ctx context.Context, r query.WorkloadsRequest) (httpapi.WorkloadsPage, error) {
 	parameters := url.Values{}
-	for name, value := range map[string]string{"queue": r.Queue, "namespace": r.Namespace, "name": r.Name, "after": string(r.AfterID)} {
+	for name, value := range map[string]string{"queue": r.Queue, "namespace": r.Namespace, "name": r.Name, "order": r.Order, "after": string(r.AfterID)} {
 		if value != "" {
 			parameters.Set(name, value)
 		}

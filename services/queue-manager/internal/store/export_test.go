@@ -50,7 +50,7 @@ func (s *Store) DeleteEstimates(ctx context.Context, epoch int64, keep int) erro
 
 // PlanOf is how Postgres would find the live workloads of a request.
 func (s *Store) PlanOf(ctx context.Context, r query.WorkloadsRequest) (string, error) {
-	where, args := filter(r, func(condition string) string { return condition })
+	where, args := filter(r, nil, func(condition string) string { return condition })
 	rows, err := s.pool.Query(ctx, `EXPLAIN SELECT id FROM workloads WHERE `+where, args...)
 	if err != nil {
 		return "", err

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if r.ID != "" && uuid.Validate(string(r.ID)) != nil || r.AfterID != "" && uuid.Validate(string(r.AfterID)) != nil {
 		return query.WorkloadsAnswer{Workloads: []workload.Record{}, Selected: len(r.Labels) > 0}, nil
 	}
-	if err := query.CheckLabels(r.Labels); err != nil {
+	if err := errors.Join(query.CheckLabels(r.Labels), r.CheckOrder()); err != nil {
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
 	var found []state.StoredWorkload
@@ -46,7 +47,9 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if err != nil {
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
-	slices.SortFunc(found, func(a, b state.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
+	if r.Order == "" {
+		slices.SortFunc(found, func(a, b state.StoredWorkload) int { return cmp.Compare(a.Order, b.Order) })
+	}
 	answer := query.WorkloadsAnswer{Workloads: []workload.Record{}, Selected: len(r.Labels) > 0}
 	for i, w := range found {
 		if i == r.Limit {
@@ -60,8 +63,9 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 
 // filter is the part of a statement that selects the workloads of a request;
 // what is not asked for is left out, so that the indexes serve. labels is the condition on a
-// row, given that on the column of labels.
-func filter(r query.WorkloadsRequest, labels func(condition string) string) (where string, args []any) {
+// row, given that on the column of labels. behind is where the page begins in the order of
+// queues; nil in that of submission and on the first page.
+func filter(r query.WorkloadsRequest, behind *inQueue, labels func(condition string) string) (where string, args []any) {
 	where = "submission > $1"
 	args = []any{r.After}
 	add := func(condition string, arg any) {
@@ -80,7 +84,10 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 	if r.Queue != "" {
 		add("queue = $%d", r.Queue)
 	}
-	if r.AfterID != "" {
+	if behind != nil {
+		condition, all := behind.condition(r.Queue, args)
+		where, args = where+" AND "+condition, all
+	} else if r.AfterID != "" {
 		add("submission > coalesce((SELECT submission FROM workloads WHERE id = $%[1]d::uuid), (SELECT max(submission) FROM archive WHERE id = $%[1]d::uuid))", string(r.AfterID))
 	}
 	if len(r.Within) > 0 {
@@ -105,7 +112,11 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 		where += " AND " + labels(condition)
 	}
 	args = append(args, r.Limit+1)
-	return where + fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args
+	order := "submission"
+	if r.Order == query.OrderPosition {
+		order = orderInQueues
+	}
+	return where + fmt.Sprintf(" ORDER BY %s LIMIT $%d", order, len(args)), args
 }
 
 // holdsPlaces reports whether every workload in a phase holds places, as the ledger demands.
@@ -147,7 +158,11 @@ func flatten(places []query.Place) (queues, inQueue, namespaces []string) {
 }
 
 func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]state.StoredWorkload, error) {
-	where, args := filter(r, func(condition string) string {
+	behind, found, err := placeOf(ctx, tx, r)
+	if err != nil || !found {
+		return nil, err
+	}
+	where, args := filter(r, behind, func(condition string) string {
 		return "EXISTS (SELECT FROM manifests WHERE workload = workloads.id AND " + condition + ")"
 	})
 	rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
@@ -162,6 +177,9 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 	if err != nil {
 		return nil, err
 	}
+	if r.Order == query.OrderPosition {
+		sortAs(live, ids)
+	}
 	return live, positions(ctx, tx, live)
 }
 
@@ -169,7 +187,7 @@ func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest)
 	if len(r.Phases) > 0 && !slices.ContainsFunc(r.Phases, workload.Phase.Final) {
 		return nil, nil // the archive has final phases alone, and no index by phase
 	}
-	where, args := filter(r, func(condition string) string { return condition })
+	where, args := filter(r, nil, func(condition string) string { return condition })
 	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
 	if err != nil {
 		return nil, err

@@ -85,12 +85,7 @@ func TestThoseThatHoldPlacesAreFoundByThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close(t.Context())
-	if _, err := db.Exec(t.Context(), fmt.Sprintf(`BEGIN; SELECT assert_leader(%d);
-		INSERT INTO workloads SELECT (jsonb_populate_record(w, jsonb_build_object('id', md5(i::text)::uuid, 'name', 'w' || i, 'submission', 10 + i))).*
-		FROM workloads w, generate_series(1, 5000) i WHERE phase = 'queued';
-		COMMIT; ANALYZE workloads, reservations`, l.term.Epoch)); err != nil {
-		t.Fatal(err)
-	}
+	seedWaiting(t, db, l.term.Epoch)
 	for name, request := range map[string]query.WorkloadsRequest{
 		"all": {Phases: []workload.Phase{workload.Admitted, workload.Dispatched, workload.Running, workload.Evicting, workload.Cancelling}}, "running": {Phases: []workload.Phase{workload.Running}},
 		"of a queue": {Queue: "q", Phases: []workload.Phase{workload.Running}}, "of places": {Within: []query.Place{{Queue: "q"}}, Phases: []workload.Phase{workload.Running}},
@@ -109,6 +104,17 @@ func TestThoseThatHoldPlacesAreFoundByThem(t *testing.T) {
 	}
 	if answer, err := l.Workloads(t.Context(), query.WorkloadsRequest{Phases: []workload.Phase{workload.Queued, workload.Running}, Limit: 3}); err != nil || len(answer.Workloads) != 3 {
 		t.Errorf("%v, %d of those that wait or run", err, len(answer.Workloads))
+	}
+}
+
+// seedWaiting adds 5,000 workloads like the one that waits.
+func seedWaiting(t *testing.T, db *pgx.Conn, epoch int64) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), fmt.Sprintf(`BEGIN; SELECT assert_leader(%d);
+		INSERT INTO workloads SELECT (jsonb_populate_record(w, jsonb_build_object('id', md5(i::text)::uuid, 'name', 'w' || i, 'submission', 10 + i))).*
+		FROM workloads w, generate_series(1, 5000) i WHERE phase = 'queued';
+		COMMIT; ANALYZE workloads, reservations`, epoch)); err != nil {
+		t.Fatal(err)
 	}
 }
 
