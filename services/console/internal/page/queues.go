@@ -221,6 +221,7 @@ func MakeQueue(q query.Queue, namespace string, waiting, live []workload.Record,
 			page.Lives = append(page.Lives, row(&live[i], now))
 		}
 	}
+	// An older queue-manager answers in the order of submission.
 	slices.SortStableFunc(page.Waits, func(a, b WorkloadRow) int {
 		return cmp.Compare(cmp.Or(a.Position, 1<<30), cmp.Or(b.Position, 1<<30))
 	})

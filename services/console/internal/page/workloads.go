@@ -44,6 +44,20 @@ type Filter struct{ Queue, Namespace, Name, Phase, Labels string }
 // Phases lists all phases for a form.
 func (Filter) Phases() []workload.Phase { return workload.Phases() }
 
+// Waiting reports whether the list is of what waits, which is in the order of the queues.
+func (f Filter) Waiting() bool { return f.Phase == string(workload.Queued) }
+
+// WaitingLink is the list of what waits, of the same queue and namespace.
+func (f Filter) WaitingLink() string {
+	values := url.Values{"phase": {string(workload.Queued)}}
+	for name, value := range map[string]string{"queue": f.Queue, "namespace": f.Namespace} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return "/workloads?" + values.Encode()
+}
+
 // MakeWorkloads makes the page of a list.
 func MakeWorkloads(filter Filter, records []workload.Record, first, next string, now time.Time) Workloads {
 	w := Workloads{Filter: filter, First: first, Next: next}

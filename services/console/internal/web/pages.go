@@ -135,7 +135,7 @@ func loadQueue(ctx context.Context, s *Server, r *http.Request, c *caller) (cont
 		return s.workloads(ctx, c, query.WorkloadsRequest{Queue: q.Name, Namespace: only, Phases: holding(), Limit: page.PageRows})
 	})
 	waiting, err := s.workloads(ctx, c, query.WorkloadsRequest{
-		Queue: q.Name, Namespace: only, Phases: []workload.Phase{workload.Queued}, Limit: page.PageRows, AfterID: workload.ID(after),
+		Queue: q.Name, Namespace: only, Phases: []workload.Phase{workload.Queued}, Order: query.OrderPosition, Limit: page.PageRows, AfterID: workload.ID(after),
 	})
 	if err != nil {
 		return content{}, err
@@ -182,12 +182,17 @@ func loadWorkloads(ctx context.Context, s *Server, r *http.Request, c *caller) (
 	filter := page.Filter{
 		Queue: values.Get("queue"), Namespace: values.Get("namespace"), Name: values.Get("name"), Phase: values.Get("phase"), Labels: values.Get("labelSelector"),
 	}
-	request := query.WorkloadsRequest{Queue: filter.Queue, Namespace: filter.Namespace, Name: filter.Name, Limit: page.PageRows, AfterID: workload.ID(values.Get("after"))}
+	request := query.WorkloadsRequest{
+		Queue: filter.Queue, Namespace: filter.Namespace, Name: filter.Name, Limit: page.PageRows, AfterID: workload.ID(values.Get("after")),
+	}
 	if filter.Phase != "" {
 		if !slices.Contains(workload.Phases(), workload.Phase(filter.Phase)) {
 			return content{}, refuse(http.StatusBadRequest, "There is no phase %.40q.", filter.Phase)
 		}
 		request.Phases = []workload.Phase{workload.Phase(filter.Phase)}
+	}
+	if filter.Waiting() {
+		request.Order = query.OrderPosition
 	}
 	if filter.Labels != "" {
 		var err error

@@ -1,11 +1,16 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/services/console/internal/page"
 )
 
 // paths are the pages of a world with one workload and nodes.
@@ -55,6 +60,45 @@ func TestPages(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatWaitsIsInTheOrderOfTheQueue: the list of what waits asks for the order of positions, shows
+// each position with the estimate and the reason, and its address keeps the filter on every page.
+func TestWhatWaitsIsInTheOrderOfTheQueue(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 300)
+	b := newBrowser(t, a, "olga", false)
+	_, _, content := b.get("/workloads?queue=research&phase=queued")
+	for _, text := range []string{`<option selected>queued</option>`, `name="queue" value="research"`, "in the order of positions", "/workloads?after=00000000-0000-0000-0000-000000000200&amp;phase=queued&amp;queue=research"} {
+		if !strings.Contains(content, text) {
+			t.Errorf("the page lacks %q", text)
+		}
+	}
+	rows := strings.Split(content, `<tr><th scope="row">`)[1:]
+	if len(rows) != page.PageRows {
+		t.Fatalf("%d rows, want %d", len(rows), page.PageRows)
+	}
+	for i, want := range []string{"train-with-a-long-name-000299", "train-with-a-long-name-000298"} {
+		for _, text := range []string{want, fmt.Sprintf(`<td class="n">%d</td>`, i+1), fmt.Sprintf("in %dm, by 4d", 60*(i+1)), "4 of 4 pods of pod set"} {
+			if !strings.Contains(rows[i], text) {
+				t.Errorf("row %d lacks %q: %s", i+1, text, rows[i])
+			}
+		}
+	}
+	if _, _, content := b.get("/workloads?queue=research"); !strings.Contains(content, "In the order of submission.") || !strings.Contains(content, `href="/workloads?phase=queued&amp;queue=research"`) {
+		t.Errorf("the list of all phases: %s", content)
+	}
+	b.get("/queues/research")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, asked := range a.listed {
+		if (asked.Get("order") == query.OrderPosition) != (asked.Get("phase") == "queued") || asked.Get("limit") != strconv.Itoa(page.PageRows) {
+			t.Errorf("asked for %v", asked)
+		}
+	}
+	if len(a.listed) != 4 { // two lists, and what waits and lives in the queue
+		t.Errorf("asked for %d lists, want 4", len(a.listed))
 	}
 }
 

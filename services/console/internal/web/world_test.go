@@ -34,6 +34,7 @@ type api struct {
 	changes  []string
 	revoked  bool
 	reports  []url.Values
+	listed   []url.Values // what lists of workloads were asked with
 	tried    []query.WhatIfRequest
 	late     chan struct{} // unless nil, the nodes are answered when it is closed
 	// lateActivity is the same for what happened over time.
@@ -229,7 +230,9 @@ func (a *api) selected(values url.Values) query.NodesAnswer {
 }
 
 // page is what intake answers: as many as were asked for, with a next as long as there are more.
+// The last submitted is the first of its queue.
 func (a *api) page(values url.Values) httpapi.WorkloadsPage {
+	a.listed = append(a.listed, values)
 	limit := query.MaxPage
 	_, _ = fmt.Sscan(values.Get("limit"), &limit)
 	var page httpapi.WorkloadsPage
@@ -238,7 +241,12 @@ func (a *api) page(values url.Values) httpapi.WorkloadsPage {
 	}
 	for i := range min(limit, a.waiting) {
 		r := a.record
-		r.ID, r.Name, r.Position = workload.ID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), fmt.Sprintf("train-with-a-long-name-%06d", i), int32(i+1)
+		of := i // by submission
+		if values.Get("order") == query.OrderPosition {
+			of = a.waiting - 1 - i
+		}
+		r.ID, r.Name, r.Position = workload.ID(fmt.Sprintf("00000000-0000-0000-0000-%012d", of)), fmt.Sprintf("train-with-a-long-name-%06d", of), int32(a.waiting-of)
+		r.SetEstimate(&workload.Estimate{MadeAt: time.Now(), P50: time.Now().Add(time.Duration(r.Position)*time.Hour + time.Minute), P90: time.Now().Add(100 * time.Hour)})
 		page.Workloads = append(page.Workloads, r)
 	}
 	if a.waiting > limit {
