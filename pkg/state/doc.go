@@ -37,6 +37,7 @@
 //	               check_updates.go)
 //	    inquiries    questions to watchers and dispatchers (inquiries.go, heard.go,
 //	                 silence.go)
+//	    held         what is held now (held.go)
 //	    tables       queues, workloads, nodes, pods (tables.go, entry.go, nodes.go, pods.go,
 //	                 unreserved.go)
 //

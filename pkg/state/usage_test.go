@@ -45,6 +45,20 @@ func (m *usageModel) take(steps []HistoryRow) {
 	}
 }
 
+// compare holds what is held now against what the history says is held.
+func (m *usageModel) compare(t *rapid.T, steps []HistoryRow) {
+	now := usageModel{holds: map[workload.ID]resource.List{}}
+	now.take(steps)
+	for id, held := range m.holds {
+		if !held.Equal(now.holds[id]) {
+			t.Fatalf("workload %s holds %v by its history, and %v by its record", id, held, now.holds[id])
+		}
+	}
+	if len(steps) > 0 && steps[len(steps)-1].At.After(m.at) {
+		t.Fatalf("a step is at %s, after now, %s", steps[len(steps)-1].At, m.at)
+	}
+}
+
 // TestUsageStepsHaveWhatIsHeld: whatever comes, the sum over the history is what the reservations
 // were, to the second.
 func TestUsageStepsHaveWhatIsHeld(t *testing.T) {
@@ -60,6 +74,7 @@ func TestUsageStepsHaveWhatIsHeld(t *testing.T) {
 			}
 			s.Decide(now)
 			m.take(s.Flush().History)
+			m.compare(t, s.HeldNow(now))
 		}
 		m.advance(s, now.Add(time.Hour))
 		for _, name := range m.placed.Plus(m.stated).Names() {

@@ -47,6 +47,7 @@ type Metrics struct {
 	unmetGangs, unmetPods prometheus.Gauge
 	unmet                 *prometheus.GaugeVec
 	queues                *queueMetrics
+	accelerators          *accelerators
 	clusterState          *prometheus.GaugeVec
 	clusterLive           *prometheus.GaugeVec
 	budgets               *prometheus.GaugeVec // by budget and queue
@@ -113,6 +114,7 @@ func (m *Metrics) registerWorkloads(in registrar) {
 	m.unmet = in.gauges("muster_unmet_requests", []string{"resource"},
 		"What the pods of these gangs request, of the first 100 different gangs and 20 resources: cores of CPU, bytes, devices.")
 	m.queues = newQueueMetrics(in)
+	m.accelerators = newAccelerators(in)
 	m.budgets = in.gauges("muster_budget_used_ratio", []string{"budget", "queue"},
 		"Part of the budget of a queue that is used in the present period; on the leader.")
 }
@@ -226,4 +228,5 @@ func (m *Metrics) observe(changes state.Changes, took time.Duration) {
 	m.admissions.Add(float64(len(gangs)))
 	m.growths.Add(float64(changes.Grown))
 	m.queues.observe(changes)
+	m.accelerators.observe(changes)
 }

@@ -7,10 +7,11 @@ import (
 
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/usage"
 )
 
 // Others is the label of all queues beyond the first mostLabels.
-const Others = "(others)"
+const Others = usage.Others
 
 // mostLabels bounds the queues, the clusters and the flavors that have series of their own.
 const mostLabels = 500

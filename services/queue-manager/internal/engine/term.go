@@ -51,6 +51,7 @@ func lead(ctx context.Context, o Options, single int, memory *Memory) error {
 	defer o.Metrics.silences(nil)
 	defer o.Metrics.showClusters(nil, o.Logger)
 	defer o.Metrics.submissions.Set(0)
+	defer o.Metrics.accelerators.end()
 	o.Logger.Info("acquired leadership", zap.Int64("epoch", term.Epoch))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return term.Keep(ctx) })
@@ -171,6 +172,7 @@ func (l *leader) newRelay(compared map[string]store.Watermark) *relay.Relay {
 
 // start starts the goroutines of the term; when one fails, all end.
 func (l *leader) start(ctx context.Context, group *errgroup.Group) {
+	l.Metrics.accelerators.begin(l.clock.now(), l.state.HeldNow(l.clock.now()))
 	l.commits = &commitQueue{writer: l.writer, handToRelay: l.relay.Hand, observe: l.Metrics.observe, waiting: make(chan commit, inFlight)}
 	group.Go(func() error {
 		retryLetters(ctx, l.refusedLetters, l.messageLog(), l.Logger)

@@ -33,7 +33,10 @@ type Accounts struct {
 	// unknown has the steps of workloads whose first step here is not the first of all.
 	unknown map[workload.ID][]Step
 	rows    map[string]*row
-	err     error
+	// bound, unless nil, is of a meter: it returns the key that a row may have. A meter needs no
+	// waits.
+	bound func(key []string) []string
+	err   error
 }
 
 // life is a workload between two steps.
@@ -157,7 +160,7 @@ func (l *life) waitedFrom() time.Time {
 
 // admitted notes the wait before an admission.
 func (a *Accounts) admitted(s Step, waitedFrom time.Time) {
-	if s.Phase != workload.Admitted || s.At.Before(a.since) || !s.At.Before(a.until) || !a.selects(s.Usage) {
+	if a.bound != nil || s.Phase != workload.Admitted || s.At.Before(a.since) || !s.At.Before(a.until) || !a.selects(s.Usage) {
 		return
 	}
 	from := waitedFrom

@@ -95,6 +95,9 @@ func (a *Accounts) selects(u *workload.UsageStep) bool {
 // many rows.
 func (a *Accounts) row(s Step, flavor string, at time.Time) *row {
 	key := a.key(s, flavor, at)
+	if a.bound != nil {
+		key = a.bound(key)
+	}
 	id := strings.Join(key, "\x00")
 	if a.rows[id] == nil {
 		if len(a.rows) == query.MaxUsageRows {
