@@ -58,7 +58,7 @@ func modes() map[string]map[string]any {
 		},
 		"console": {
 			"http":    map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"},
-			"console": map[string]any{"enabled": true, "tlsSecret": "pages", "serverCA": "authority", "actions": true, "rackLabel": "topology.example.org/rack"},
+			"console": map[string]any{"enabled": true, "tlsSecret": "pages", "serverCA": "authority", "actions": true, "rackLabel": "topology.example.org/rack", "dashboardURL": "https://ray.{cluster}.example.org/{name}", "logsURL": "https://logs.example.org/explore?q=%7Bid%3D{workload}%7D&x=y#z"},
 			"networkPolicy": map[string]any{
 				"httpFrom":    []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}},
 				"consoleFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.1.0.0/16"}}},
@@ -245,6 +245,8 @@ func TestBadValues(t *testing.T) {
 		"console without certificate": {map[string]any{"http": map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"}, "console": map[string]any{"enabled": true}}, "tlsSecret"},
 		"two consoles":                {map[string]any{"console": map[string]any{"replicas": 2}}, "replicas"},
 		"lines in a rack label":       {map[string]any{"console": map[string]any{"rackLabel": "a\n- --x"}}, "rackLabel"},
+		"a script as a dashboard":     {map[string]any{"console": map[string]any{"dashboardURL": "javascript:x"}}, "dashboardURL"},
+		"a variable in a logs URL":    {map[string]any{"console": map[string]any{"logsURL": "https://$(TOKEN).example.org/"}}, "logsURL"},
 		"permission without unit":     {map[string]any{"dispatcher": map[string]any{"permission": "60"}}, "permission"},
 		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {

@@ -34,6 +34,7 @@ func TestConsole(t *testing.T) {
 	for _, want := range []string{
 		"--address=0.0.0.0:8443", "--certificate=/etc/muster/console-tls/tls.crt", "--key=/etc/muster/console-tls/tls.key",
 		"--server=https://" + release + "-http." + namespace + ".svc", "--server-ca=/etc/muster/server-ca/ca.crt", "--actions=true", "--rack-label=topology.example.org/rack",
+		"--dashboard-url=https://ray.{cluster}.example.org/{name}", "--logs-url=https://logs.example.org/explore?q=%7Bid%3D{workload}%7D&x=y#z",
 	} {
 		t.Run(want, func(t *testing.T) {
 			if !slices.Contains(container["args"].([]any), any(want)) {

@@ -22,6 +22,7 @@ import (
 
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/service/inflight"
+	"muster.dev/muster/services/console/internal/page"
 	"muster.dev/muster/services/console/internal/web"
 	"muster.dev/muster/services/internal/client/overhttp"
 )
@@ -44,6 +45,9 @@ type Config struct {
 	Actions bool
 	// RackLabel is the label of nodes with their rack; empty for none.
 	RackLabel string
+	// DashboardURL and LogsURL are templates of the addresses of the Ray dashboard and of the logs
+	// of a workload, as page.ParseTemplate reads them; empty for none.
+	DashboardURL, LogsURL string
 	// OIDCIssuer is the URL of an OpenID Connect provider at which users may log in, as
 	// OIDCClientID; OIDCSecretFile has the client's secret, if it has one, and OIDCURL is the
 	// URL of the console for browsers. OIDCScopes are asked for beside openid.
@@ -54,6 +58,8 @@ type Config struct {
 	api  *overhttp.Client
 	tls  *tls.Config
 	oidc *web.OIDC
+
+	elsewhere page.Elsewhere
 }
 
 // Register implements service.Config.
@@ -71,6 +77,8 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.OIDCSecretFile, "oidc-client-secret", "", "`file` with the client's secret; none for a public client")
 	flags.StringVar(&c.OIDCURL, "oidc-url", "", "`URL` of the console for browsers; the provider sends them to its path "+web.CallbackPath)
 	flags.StringVar(&c.OIDCScopes, "oidc-scopes", "", "`scopes`, separated by commas, to ask for beside openid, such as email")
+	flags.StringVar(&c.DashboardURL, "dashboard-url", "", "`URL` of the Ray dashboard of a workload, with {cluster}, {namespace}, {name} and {workload} (its id) in their places; pages of workloads link to it")
+	flags.StringVar(&c.LogsURL, "logs-url", "", "`URL` of the logs of a workload, with the same places")
 	flags.StringVar(&c.RackLabel, "rack-label", "", "`label` of nodes that names their rack, for the map of nodes")
 }
 
@@ -104,10 +112,23 @@ func (c *Config) Validate() error {
 	if c.Server != "" && err != nil {
 		faults = append(faults, fmt.Errorf("server: %w", err))
 	}
+	faults = append(faults, c.validateTemplates())
 	if c.OIDCIssuer != "" {
 		faults = append(faults, c.validateOIDC())
 	}
 	return errors.Join(faults...)
+}
+
+// validateTemplates reads the addresses of pages elsewhere.
+func (c *Config) validateTemplates() error {
+	var faults [2]error
+	if c.elsewhere.Dashboard, faults[0] = page.ParseTemplate(c.DashboardURL); faults[0] != nil {
+		faults[0] = fmt.Errorf("dashboard-url: %w", faults[0])
+	}
+	if c.elsewhere.Logs, faults[1] = page.ParseTemplate(c.LogsURL); faults[1] != nil {
+		faults[1] = fmt.Errorf("logs-url: %w", faults[1])
+	}
+	return errors.Join(faults[:]...)
 }
 
 // validateOIDC reads the secret of the client.
@@ -163,7 +184,7 @@ const (
 func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 	ready := runtime.Health.Await("listening")
 	handler, err := web.New(web.Options{
-		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, Proxied: config.BehindTLS, RackLabel: config.RackLabel, OIDC: config.oidc,
+		API: config.api, Actions: config.Actions, Secure: config.tls != nil || config.BehindTLS, Proxied: config.BehindTLS, RackLabel: config.RackLabel, Elsewhere: config.elsewhere, OIDC: config.oidc,
 		Logger: runtime.Logger, Now: time.Now,
 	})
 	if err != nil {

@@ -91,6 +91,20 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	}
 }
 
+// A template that makes no address of a page is refused at the start, with the flag's name.
+func TestTemplatesAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]app.Config{"dashboard-url": {DashboardURL: "ftp://a.example/{name}"}, "logs-url": {LogsURL: "https://a.example/{pod}"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config.Address, config.Server = "127.0.0.1:0", "http://127.0.0.1:1"
+			if err := config.Validate(); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+				t.Errorf("error %v, want one of %s", err, name)
+			}
+		})
+	}
+}
+
 // A bound that no server can keep is refused.
 func TestBoundsOfConnections(t *testing.T) {
 	t.Parallel()

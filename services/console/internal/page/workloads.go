@@ -93,6 +93,7 @@ type Workload struct {
 	Estimates    Table // that were made while it waited
 	WaysWhen     string
 	Ways         []output.Way
+	Elsewhere    []External
 	Actions      []Action
 }
 
@@ -130,13 +131,13 @@ const (
 	mostEvents     = 200
 )
 
-// MakeWorkload makes the page of a workload. explained is nil where there is no explanation, and
+// MakeWorkload makes the page of a workload, with links to its pages elsewhere. explained is nil where there is no explanation, and
 // notExplained is then why.
-func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExplained string, actions []Action, now time.Time) Workload {
+func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExplained string, actions []Action, elsewhere Elsewhere, now time.Time) Workload {
 	r, history := d.Record, d.History
 	w := Workload{
 		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, r.Namespace), Manifest: WorkloadLink(r.ID) + "/manifest",
-		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions,
+		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions, Elsewhere: elsewhere.of(&r),
 	}
 	if r.Phase == workload.Queued {
 		w.WhatIf = "/whatif?workload=" + url.QueryEscape(string(r.ID))

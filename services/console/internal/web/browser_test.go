@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"muster.dev/muster/services/console/internal/page"
 	"muster.dev/muster/services/internal/client/overhttp"
 )
 
@@ -55,7 +56,7 @@ func newBrowser(t *testing.T, a *api, token string, actions bool) *browser {
 		t.Fatal(err)
 	}
 	core, log := observer.New(zap.InfoLevel)
-	handler, err := New(Options{API: client, Actions: actions, RackLabel: "rack", Patience: a.patience(), Logger: zap.New(core), Now: time.Now})
+	handler, err := New(Options{API: client, Actions: actions, RackLabel: "rack", Elsewhere: elsewhere(t), Patience: a.patience(), Logger: zap.New(core), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +69,20 @@ func newBrowser(t *testing.T, a *api, token string, actions bool) *browser {
 		}
 	}
 	return b
+}
+
+// elsewhere has addresses of dashboards and logs.
+func elsewhere(t *testing.T) page.Elsewhere {
+	t.Helper()
+	dashboard, err := page.ParseTemplate("https://{cluster}.example.org/{namespace}/{name}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := page.ParseTemplate("https://logs.example.org/?id={workload}&from=1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Elsewhere{Dashboard: dashboard, Logs: logs}
 }
 
 func (b *browser) get(path string) (int, http.Header, string) {

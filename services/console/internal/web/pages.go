@@ -222,7 +222,7 @@ func loadWorkload(ctx context.Context, s *Server, r *http.Request, c *caller) (c
 	patient, cancel := context.WithTimeout(ctx, s.patience(r)) // an explanation may wait for others
 	defer cancel()
 	explained, notExplained := s.explanation(patient, c, one.Record)
-	model := page.MakeWorkload(one, explained, notExplained, s.workloadActions(c, one.Record), s.Now())
+	model := page.MakeWorkload(one, explained, notExplained, s.workloadActions(c, one.Record), s.Elsewhere, s.Now())
 	if c.Operator {
 		model.LinkDecisions()
 	}

@@ -102,6 +102,30 @@ func TestWhatWaitsIsInTheOrderOfTheQueue(t *testing.T) {
 	}
 }
 
+// TestLinksElsewhere: the page of a workload that runs links to its dashboard and logs, with what
+// people named written as the URL needs it, and that of one that waits does not.
+func TestLinksElsewhere(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	b := newBrowser(t, a, "alice", false)
+	path := "/workloads/" + string(theID)
+	if _, _, content := b.get(path); strings.Contains(content, "example.org") {
+		t.Errorf("one that waits: %s", content)
+	}
+	a.set(func() { a.record.Phase, a.record.Cluster, a.record.Times.Dispatched = "running", "east", time.Now() })
+	other := b.another("olga") // whose answers are not kept yet
+	_, _, content := other.get(path)
+	for _, want := range []string{
+		`<a rel="external noreferrer" href="https://east.example.org/team-a/%3Cb%3Etrain%3C%2Fb%3E">Ray dashboard</a>`,
+		`<a rel="external noreferrer" href="https://logs.example.org/?id=` + string(theID) + `&amp;from=1h">Logs</a>`,
+	} {
+		if !strings.Contains(content, want) {
+			t.Errorf("the page lacks %s: %s", want, content)
+		}
+	}
+	checkHTML(t, content)
+}
+
 // TestATenantSeesNoNodes: what the HTTP API refuses is refused, and is not offered.
 func TestATenantSeesNoNodes(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,8 @@ type Options struct {
 	Proxied bool
 	// RackLabel is the label of nodes that names their rack; empty for none.
 	RackLabel string
+	// Elsewhere has the addresses of dashboards and logs.
+	Elsewhere page.Elsewhere
 	// OIDC, unless nil, lets users log in at a provider, too.
 	OIDC *OIDC
 	// Patience is how long a page waits for what may take long, before it is shown without; its
