@@ -54,6 +54,7 @@ type estimator struct {
 	covered     []int // by quantile
 	errors      []float64
 	waits       []float64
+	scored      func(workload.ID, estimate.Quantiles)
 }
 
 // estimated is an estimate that has not come true yet.
@@ -115,6 +116,9 @@ func (e *estimator) started(id workload.ID, waited time.Duration) {
 		if waited <= at {
 			e.covered[i]++
 		}
+	}
+	if e.scored != nil {
+		e.scored(id, made.quantiles)
 	}
 	e.errors = append(e.errors, math.Abs((waited - made.quantiles[estimate.P50]).Seconds()))
 	e.waits = append(e.waits, waited.Seconds())

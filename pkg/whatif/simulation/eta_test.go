@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -57,5 +58,30 @@ func TestETA(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReliabilityIsACount: what each quantile covers is the share of the jobs that started by it,
+// counted from their own times.
+func TestReliabilityIsACount(t *testing.T) {
+	t.Parallel()
+	policy, err := simulation.ParsePolicy("easy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, all, err := simulation.Estimates(habits(400), 17, policy)
+	if err != nil || len(all) < 50 || len(all) != result.Estimated || len(result.Reliability) != 9 {
+		t.Fatalf("%v, %d estimates, the result has %d and %d quantiles", err, len(all), result.Estimated, len(result.Reliability))
+	}
+	for i, c := range result.Reliability {
+		started := 0
+		for _, e := range all {
+			if e.Waited <= e.Quantiles[i] {
+				started++
+			}
+		}
+		if want := float64(started) / float64(len(all)); c.Covered != want || math.Abs(c.Quantile-float64(i+1)/10) > 1e-9 {
+			t.Errorf("quantile %v covers %v, counted are %v of p%d0", c.Quantile, c.Covered, want, i+1)
+		}
 	}
 }

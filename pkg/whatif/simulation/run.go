@@ -49,6 +49,7 @@ func newRun(jobs []Job, site Site, o Options) *run {
 	if o.ETA {
 		s.estimator = &estimator{
 			queues: site.Queues, policy: site.Policy, nodes: site.Nodes, open: map[workload.ID]estimated{}, covered: make([]int, len(estimate.Levels())),
+			scored: o.scored,
 		}
 	}
 	return s

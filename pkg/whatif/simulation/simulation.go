@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/pkg/whatif/estimate"
 	"muster.dev/muster/pkg/whatif/swf"
 )
 
@@ -57,6 +58,9 @@ type Options struct {
 	// Progress, unless nil, is called now and then with the number of jobs that have been
 	// submitted; what it returns ends the simulation when it is an error.
 	Progress func(submitted, jobs int) error
+
+	// scored, unless nil, is for tests: it is called with each estimate when its job starts.
+	scored func(workload.ID, estimate.Quantiles)
 }
 
 // Run simulates the log on the number of nodes with the policy.

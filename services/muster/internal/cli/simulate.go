@@ -27,6 +27,7 @@ type simulateOptions struct {
 	queue    string
 	pod      string
 	eta      bool
+	diagram  string
 	known    bool
 	model    lublinModel
 	windows  []int
@@ -62,7 +63,8 @@ of parts, evenly spaced, or parts that begin with the jobs of the given numbers,
 
 With --eta each job that has to wait gets an estimated start time when it is submitted,
 as in a running Muster: from the present jobs, and from earlier run times and waits. The
-result shows how many jobs started by their p50 and p90.
+result shows how many jobs started by their p50 and p90. -o json has this for each tenth,
+and --diagram FILE draws it.
 
 Policies:
 ` + policyHelp() + `
@@ -90,6 +92,7 @@ With one policy -o json prints an object, with several a list of them.`,
 	flags.IntVar(&o.urgent, "urgent", 0, "the `percent` of the jobs that have a higher priority; with --policy others are evicted for them")
 	flags.StringVar(&o.victims, "victims", "regret", "which jobs are evicted: regret as queue-manager chooses, or by the `order` kueue or fewest, to compare")
 	flags.BoolVar(&o.eta, "eta", false, "estimate the start time of each job that waits, and score the estimates")
+	flags.StringVar(&o.diagram, "diagram", "", "with --eta and one policy, write the reliability diagram of the estimates to this `file`, as SVG")
 	program.AddOutput(cmd, flags, &o.output)
 	program.CompleteFlag(cmd, "policy", program.Fixed(policyNames()))
 	return cmd
@@ -150,11 +153,29 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 		}
 		results = append(results, result)
 	}
+	if err := o.draw(results[0]); err != nil {
+		return err
+	}
 	var value any = results
 	if len(results) == 1 {
 		value = results[0]
 	}
 	return output.Print(cmd.OutOrStdout(), o.output, value, func() output.Table { return output.Simulations(results) })
+}
+
+// draw writes the diagram that was asked for.
+func (o *simulateOptions) draw(result simulation.Result) error {
+	if o.diagram == "" {
+		return nil
+	}
+	svg, err := output.Reliability(result)
+	if err == nil {
+		err = os.WriteFile(o.diagram, []byte(svg), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write the diagram %q: %w", o.diagram, err)
+	}
+	return nil
 }
 
 // progress returns how to show one line that is written over and over, and how

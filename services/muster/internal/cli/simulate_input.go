@@ -34,6 +34,8 @@ func (o *simulateOptions) sites(cmd *cobra.Command) ([]namedSite, error) {
 		return nil, exit.Usagef("--%s without --model: a trace has its own jobs", firstChanged(cmd, "jobs", "seed", "load"))
 	case o.eta && len(o.windows) > 0:
 		return nil, exit.Usagef("--eta and --windows: want one of them")
+	case o.diagram != "" && (!o.eta || len(o.policies) > 1):
+		return nil, exit.Usagef("--diagram %s: want --eta and one policy", o.diagram)
 	case o.urgent < 0 || o.urgent > 100:
 		return nil, exit.Usagef("--urgent %d: want 0 to 100 percent", o.urgent)
 	}

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,6 +59,8 @@ func TestSimulateRefuses(t *testing.T) {
 		"small machine":  {"", "--trace= --model lublin --nodes 4", "--model lublin: 4 processors: want 8 to 100000"},
 		"a short log":    {good, "--nodes 1 --windows 2", "--windows: there are 1 jobs; a window has 1024"},
 		"eta of windows": {good, "--nodes 1 --windows 2 --eta", "--eta and --windows: want one of them"},
+		"no estimates":   {good, "--nodes 1 --diagram x.svg", "--diagram x.svg: want --eta and one policy"},
+		"two diagrams":   {good, "--nodes 1 --eta --diagram x.svg --policy easy,fcfs", "--diagram x.svg: want --eta and one policy"},
 		"another order":  {good, "--nodes 1 --victims oldest", `--victims: order "oldest": want one of [regret kueue fewest]`},
 		"all too urgent": {good, "--nodes 1 --urgent 101", "--urgent 101: want 0 to 100 percent"},
 		"two faults":     {"1\n" + good + "2\n", "--nodes 1", "-:1: has 1 fields, want 18: \"1\"\n-:3: has 1 fields, want 18: \"2\""},
@@ -66,6 +72,36 @@ func TestSimulateRefuses(t *testing.T) {
 				t.Errorf("%+v\nwant exit code %d and %q", got, exit.Usage, c.want)
 			}
 		})
+	}
+}
+
+// TestSimulateDraws: the diagram has the numbers of the JSON.
+func TestSimulateDraws(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	for i := range 60 {
+		log.WriteString(line(strconv.Itoa(5*i), strconv.Itoa(5+i%7), "1", "20"))
+	}
+	file := filepath.Join(t.TempDir(), "eta.svg")
+	got := run(t, log.String(), "simulate", "--trace", "-", "--nodes", "1", "--eta", "--diagram", file, "-o", "json")
+	var result struct {
+		Estimated   int
+		Reliability []struct{ Quantile, Covered float64 }
+	}
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exit.OK || result.Estimated == 0 || len(result.Reliability) != 9 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	svg, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range result.Reliability {
+		if text := fmt.Sprintf(" p%.0f: %.1f %%.", 100*c.Quantile, 100*c.Covered); !strings.Contains(string(svg), text) {
+			t.Errorf("the diagram lacks %q", text)
+		}
+	}
+	if got := run(t, line("0", "10", "1", "10"), "simulate", "--trace", "-", "--nodes", "1", "--eta", "--diagram", file); got.code != exit.Failure || !strings.Contains(got.errOut, "there is nothing to draw") {
+		t.Errorf("without estimates: %+v", got)
 	}
 }
 
