@@ -779,7 +779,7 @@ CREATE INDEX history_usage ON ONLY public.history USING btree (seq) WHERE (usage
 CREATE INDEX history_rest_seq_idx1 ON public.history_rest USING btree (seq) WHERE (usage IS NOT NULL);
 CREATE INDEX history_workload ON ONLY public.history USING btree (workload, seq);
 CREATE INDEX history_rest_workload_seq_idx ON public.history_rest USING btree (workload, seq);
-CREATE UNIQUE INDEX workloads_live_object ON public.workloads USING btree (name, namespace, kind);
+CREATE UNIQUE INDEX workloads_live_object ON public.workloads USING btree (name, namespace, kind, COALESCE("substring"(submitter, '^kubernetes/([^/]*)'::text), ''::text));
 CREATE INDEX workloads_order ON public.workloads USING btree (queue, priority DESC, submission);
 ALTER INDEX public.archive_id ATTACH PARTITION public.archive_rest_id_idx;
 ALTER INDEX public.archive_labels ATTACH PARTITION public.archive_rest_labels_idx;

@@ -37,6 +37,7 @@ var released = map[string]string{
 	"0021_estimates.sql":    "fafd0e3b003fd38ee1deb75e8cc2d1f262df243a4c8a94c09f8185f66628488a",
 	"0022_budgets.sql":      "7339d67114276647664aa012103cac86ccd7e64f5da8e8e1a7145a40b4147e5b",
 	"0023_saved.sql":        "b788df1e7c4c000e36469911877b7e492856fd90a04d77edcfe3fe1156064302",
+	"0024_homes.sql":        "bb050259e2e3516946967915200d273c14a80dd40d5258bb2564ad2a27dc9c13",
 }
 
 func TestMigrationsAreNumberedWithoutHolesAndNeverEdited(t *testing.T) {

@@ -87,10 +87,12 @@ func shown(s *State) any {
 		holders[key.Name] = len(n.holders)
 	}
 	named := map[namespacedKind]map[string]workload.ID{}
-	for like, names := range s.objects {
+	for like, homes := range s.objects {
 		named[like] = map[string]workload.ID{}
-		for e := range names.All() {
-			named[like][e.Name] = e.ID
+		for home, names := range homes {
+			for e := range names.All() {
+				named[like][home+"/"+e.Name] = e.ID
+			}
 		}
 	}
 	waiting, started := s.admission.Counts()

@@ -195,7 +195,7 @@ func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 			Message: taken(w, stored.Phase),
 		}
 	}
-	if other := s.objects.get(w.Namespace, w.Kind, w.Name); other != nil && other.Queue != w.Queue {
+	if other := s.objects.taken(w); other != nil && other.Queue != w.Queue {
 		return &workload.Reason{
 			Kind:    workload.ReasonDuplicate,
 			Message: fmt.Sprintf("name %s %s/%s is taken by a workload of another queue; use another name", w.Kind, w.Namespace, w.Name),

@@ -92,3 +92,47 @@ func TestASubmissionToOneOfSeveralQueuesNamesIt(t *testing.T) {
 		})
 	}
 }
+
+// Objects of one name that users made with kubectl in two clusters are two workloads. What Muster
+// creates may be in any cluster, so its name is taken in all.
+func TestANameIsTakenWhereItsObjectMayBe(t *testing.T) {
+	t.Parallel()
+	const east, west, anywhere = "kubernetes/east/ana", "kubernetes/west/ana", "nats/ana"
+	for name, c := range map[string]struct {
+		first, second string
+		refused       bool
+	}{
+		"two clusters":              {east, west, false},
+		"one cluster":               {east, east, true},
+		"first made with kubectl":   {east, anywhere, true},
+		"first created by Muster":   {anywhere, west, true},
+		"both are created by it":    {anywhere, anywhere, true},
+		"two users of two clusters": {east, "kubernetes/west/bob", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, now := newTestState(), time.Unix(1_000_000, 0)
+			submitNamed(s, "first", c.first, now)
+			submitNamed(s, "second", c.second, now)
+			var refused []workload.ReasonKind
+			for _, e := range s.Flush().Messages {
+				if rejected, is := e.Payload.(*event.WorkloadRejected); is {
+					refused = append(refused, rejected.Reason.Kind)
+				}
+			}
+			if c.refused != (len(refused) == 1 && refused[0] == workload.ReasonDuplicate) || !c.refused && len(refused) > 0 {
+				t.Errorf("refused are %v, want one as a duplicate: %t", refused, c.refused)
+			}
+			if s.live.Get("second") == nil != c.refused {
+				t.Errorf("the second is live: %t", s.live.Get("second") != nil)
+			}
+		})
+	}
+}
+
+// submitNamed submits a workload whose object has the name "a".
+func submitNamed(s *State, id workload.ID, submitter string, now time.Time) {
+	s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+		ID: id, Queue: "loose", Namespace: "loose", Kind: "RayCluster", Name: "a", Digest: string(id), Submitter: submitter, PodSets: []workload.PodSet{{Name: "head", Count: 1}},
+	}}, nil, now)
+}

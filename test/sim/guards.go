@@ -197,14 +197,14 @@ func (j *judgement) records() (records []workload.Record) {
 	return append(records, j.c.Updated...)
 }
 
-// unique is the guard against two live workloads of one object.
+// unique is the guard against two live workloads of one object, which is of its home.
 func (j *judgement) unique() error {
 	names, ended := map[string]workload.ID{}, map[workload.ID]bool{}
 	for _, r := range j.records() {
 		ended[r.ID] = r.Phase.Final() && !r.Holding
 	}
 	check := func(r workload.Record) error {
-		name := r.Namespace + "/" + r.Kind + "/" + r.Name
+		name := r.Namespace + "/" + r.Kind + "/" + r.Name + " of " + r.Home()
 		if other, taken := names[name]; taken && other != r.ID {
 			return fmt.Errorf("workloads_live_object: %s is there twice", name)
 		}

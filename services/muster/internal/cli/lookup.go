@@ -70,14 +70,18 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 	}
 	chosen := map[string]workload.Record{} // the latest of each object
 	for _, r := range candidates {
-		chosen[r.Namespace+"/"+r.Kind] = r
+		chosen[r.Namespace+"/"+r.Kind+"/"+r.Home()] = r
 	}
 	if len(chosen) == 1 {
 		return candidates[len(candidates)-1], nil
 	}
 	var named []string
 	for _, r := range chosen {
-		named = append(named, fmt.Sprintf("%s %s/%s (%s)", r.Kind, r.Namespace, r.Name, r.ID))
+		where := ""
+		if home := r.Home(); home != "" {
+			where = " in cluster " + home
+		}
+		named = append(named, fmt.Sprintf("%s %s/%s%s (%s)", r.Kind, r.Namespace, r.Name, where, r.ID))
 	}
 	slices.Sort(named)
 	return workload.Record{}, exit.Usagef("%q is the name of %d workloads: %s; choose with --namespace, or give the id",

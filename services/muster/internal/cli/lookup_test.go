@@ -16,6 +16,12 @@ func record(id, namespace, kind string, phase workload.Phase) workload.Record {
 	return workload.Record{Phase: phase, Workload: workload.Workload{ID: workload.ID(id), Namespace: namespace, Kind: kind, Name: "glue"}}
 }
 
+// homed is a record of an object that was made with kubectl in a cluster.
+func homed(home string, r workload.Record) workload.Record {
+	r.Submitter = workload.ByKubernetes + "/" + home + "/ana"
+	return r
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	const cluster, job = "RayCluster", "RayJob"
@@ -36,6 +42,10 @@ func TestChoose(t *testing.T) {
 		"two kinds": {
 			[]workload.Record{record("a", "x", cluster, workload.Queued), record("b", "x", job, workload.Queued)},
 			"", exit.Usage, []string{"RayCluster x/glue (a)", "RayJob x/glue (b)"},
+		},
+		"made with kubectl in two clusters": {
+			[]workload.Record{homed("east", record("a", "x", cluster, workload.Queued)), homed("west", record("b", "x", cluster, workload.Queued))},
+			"", exit.Usage, []string{"RayCluster x/glue in cluster east (a)", "RayCluster x/glue in cluster west (b)", "give the id"},
 		},
 		"live in one of two namespaces": {
 			[]workload.Record{record("a", "x", cluster, workload.Queued), record("b", "y", cluster, workload.Failed)}, "a", 0, nil,

@@ -104,6 +104,27 @@ func admitted(order int64, name string, pods, placed int, cpu int64) state.Chang
 	}
 }
 
+// sameObject has two workloads whose objects of one name are made with kubectl in clusters.
+func sameObject(homes ...string) state.Changes {
+	first, second := admitted(1, "same", 1, 1, 100), admitted(2, "other", 1, 1, 100)
+	second.Added[0].Name = "same"
+	first.Added[0].Submitter, second.Added[0].Submitter = workload.ByKubernetes+"/"+homes[0]+"/ana", workload.ByKubernetes+"/"+homes[1]+"/ana"
+	return state.Changes{Added: append(first.Added, second.Added...), Reserved: append(first.Reserved, second.Reserved...)}
+}
+
+// Objects of one name that users made in two clusters are two workloads.
+func TestTheDatabaseTakesOneNameInTwoClusters(t *testing.T) {
+	t.Parallel()
+	l, changes := open(t), sameObject("east", "west")
+	changes.Epoch, changes.Version = l.term.Epoch, l.version(t)+1
+	if _, err := l.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := l.Load(t.Context()); err != nil || len(stored.Workloads) != 2 {
+		t.Errorf("there are %+v, %v; want both", stored.Workloads, err)
+	}
+}
+
 func TestTheDatabaseRefusesWhatMustNotBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -134,6 +155,7 @@ func TestTheDatabaseRefusesWhatMustNotBe(t *testing.T) {
 				Added: append(changes.Added, other.Added...), Reserved: append(changes.Reserved, other.Reserved...),
 			}
 		}(), "workloads_live_object"},
+		"two live workloads for one object that was made with kubectl": {sameObject("east", "east"), "workloads_live_object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
