@@ -36,7 +36,8 @@ const (
 	MaxRunTimeKey         = "muster.dev/max-run-time"
 	RunTimeKey            = "muster.dev/run-time"
 	IdleTimeKey           = "muster.dev/idle-time"
-	ClustersKey           = "muster.dev/clusters" // a workload.ClusterSelector
+	ClustersKey           = "muster.dev/clusters"        // a workload.ClusterSelector
+	PreferClustersKey     = "muster.dev/prefer-clusters" // a workload.ClusterSelector
 )
 
 // LastUsedKey is an annotation on a live RayCluster: the time of its last use, in RFC

@@ -29,7 +29,7 @@ const (
 func forUsers() map[string]string {
 	keys := map[string]string{QueueNameLabel: "labels", PriorityClassLabel: "labels"}
 	for _, key := range []string{
-		ReadyDeadlineKey, OnPodLossKey, StartKey, CheckpointGraceKey, CheckpointIntervalKey, MaxRunTimeKey, RunTimeKey, IdleTimeKey, ClustersKey,
+		ReadyDeadlineKey, OnPodLossKey, StartKey, CheckpointGraceKey, CheckpointIntervalKey, MaxRunTimeKey, RunTimeKey, IdleTimeKey, ClustersKey, PreferClustersKey,
 		LastUsedKey, LastCheckpointKey, AutoscalingKey,
 	} {
 		keys[key] = "annotations"

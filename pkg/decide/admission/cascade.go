@@ -148,7 +148,7 @@ func (p *preemption) hasRoom() bool {
 	trial := *p
 	for i := range all {
 		trial.charged(all[i].Charges, all[i].Flavors)
-		for _, trial.cluster = range p.d.state.clustersFor(p.w) {
+		for _, trial.cluster = range p.d.state.offering(p.d.state.clustersFor(p.w), all[i].Flavors) {
 			if trial.fits(true) != nil {
 				return true
 			}

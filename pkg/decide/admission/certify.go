@@ -79,12 +79,15 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 		return nil, "no cluster has reported a node"
 	}
 	for _, a := range w.queue.quota.Assess(o.assignments) {
-		alternative, why := refute(o.flavoredFor(a), a, clusters, prove)
+		alternative, why := s.refute(o.flavoredFor(a), a, clusters, prove)
 		if why != "" {
 			return nil, why
 		}
 		draft.Alternatives = append(draft.Alternatives, alternative)
 		draft.Flavors = s.addFlavors(draft.Flavors, a.Flavors)
+	}
+	for i := range draft.Clusters {
+		draft.Clusters[i].NotOffered = s.notOfferedOf(draft.Clusters[i].Name, draft.Flavors)
 	}
 	document, err := certificate.Make(draft)
 	if err != nil {
@@ -94,13 +97,17 @@ func (s *State) certify(id workload.ID, prove func(*flavoredSignature, string) (
 }
 
 // refute returns why an assignment of flavors cannot start, or why that is not known.
-func refute(flavored *flavoredSignature, a quota.Assess, clusters []string, prove func(*flavoredSignature, string) (*placement.Certificate, string)) (certificate.DraftAlternative, string) {
+func (s *State) refute(flavored *flavoredSignature, a quota.Assess, clusters []string, prove func(*flavoredSignature, string) (*placement.Certificate, string)) (certificate.DraftAlternative, string) {
 	alternative := certificate.DraftAlternative{Flavors: a.Flavors}
 	if a.Over != nil {
 		alternative.Quota = &certificate.Bound{Flavor: a.Over.Flavor, Resource: a.Over.Resource, Asked: a.Over.Amount, Available: max(0, a.Over.Available)}
 		return alternative, ""
 	}
 	for _, cluster := range clusters {
+		if s.tree.NotOffered(cluster, a.Flavors) != "" {
+			alternative.Verdicts = append(alternative.Verdicts, nil)
+			continue
+		}
 		proof, why := prove(flavored, cluster)
 		if why != "" {
 			return alternative, why
@@ -108,6 +115,16 @@ func refute(flavored *flavoredSignature, a quota.Assess, clusters []string, prov
 		alternative.Verdicts = append(alternative.Verdicts, proof)
 	}
 	return alternative, ""
+}
+
+// notOfferedOf returns which of the flavors a cluster does not offer, in their order.
+func (s *State) notOfferedOf(cluster string, flavors []certificate.Flavor) (lacks []string) {
+	for _, f := range flavors {
+		if s.tree.NotOffered(cluster, []workload.PodSetFlavors{{Flavors: map[resource.Name]string{"": f.Name}}}) != "" {
+			lacks = append(lacks, f.Name)
+		}
+	}
+	return lacks
 }
 
 // addFlavors adds what the flavors of an assignment add to pods, each once.

@@ -169,7 +169,8 @@ func (c *copier) copyClasses(list []*equivalenceClass) []*equivalenceClass {
 func (c *copier) copyClass(class *equivalenceClass) {
 	same := *class
 	copied := &same
-	copied.queue, copied.signature, copied.unplaced, copied.blockedBy = c.queues[class.queue], c.signatures[class.signature], c.flavored(class.unplaced), nil
+	copied.queue, copied.signature, copied.blockedBy = c.queues[class.queue], c.signatures[class.signature], nil
+	copied.unplaced.flavoredSignature = c.flavored(class.unplaced.flavoredSignature)
 	copied.members = make([]*Waiting, len(class.members))
 	for i, w := range class.members {
 		copied.members[i] = c.copyOne(w, copied)

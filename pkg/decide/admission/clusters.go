@@ -12,9 +12,9 @@ import (
 )
 
 // A gang lives wholly in one cluster. It may be in each that its queue and its selector
-// allow, that no operator has cordoned and that reports. Of these it goes to one where it
-// fits now without an eviction: to the cheapest, and of equally cheap ones to the one that
-// its places fragment least.
+// allow, that offers its flavors, that no operator has cordoned and that reports. Of these it
+// goes to one where it fits now without an eviction: to one that it prefers, of those to the
+// cheapest, and of equally cheap ones to the one that its places fragment least.
 
 // mostCompared is how many equally cheap clusters with room are compared for a gang, the
 // fullest first. Each costs a search for places.
@@ -85,12 +85,18 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	return ""
 }
 
-// Barred returns why a cluster takes no pods of a waiting workload; empty when it may.
+// Barred returns why a cluster takes no pods of a waiting workload, by the flavors by which it
+// has asked for nodes; empty when it may.
 func (s *State) Barred(id workload.ID, cluster string) string {
-	if w := s.waiting.Get(id); w != nil {
-		return s.barred(w, cluster)
+	w := s.waiting.Get(id)
+	if w == nil {
+		return ""
 	}
-	return ""
+	why := s.barred(w, cluster)
+	if why == "" && w.Asked != nil {
+		why = s.whyNotOffered(cluster, w.Asked.Flavors)
+	}
+	return why
 }
 
 // selects reports whether all pod sets of the workload select the cluster; if not, it
@@ -129,22 +135,24 @@ func (s *State) candidates(w *Waiting) []string {
 	return nil
 }
 
-// clustersFor returns the clusters on which the workload may get places, the cheapest
-// first, and of equally cheap ones the fullest; of these, those without nodes come last.
+// clustersFor returns the clusters on which the workload may get places, those that it prefers
+// first, of these the cheapest, and of equally cheap ones the fullest; of these, those without
+// nodes come last. It may have no flavor that one of them offers.
 func (s *State) clustersFor(w *Waiting) []string {
 	all := s.candidates(w)
 	if len(all) < 2 && !s.mayBeBarred(w) {
 		return all
 	}
 	type ranked struct {
-		name       string
-		cost, idle int64
-		empty      int // 1 without nodes
+		name  string
+		rank  rank
+		idle  int64
+		empty int // 1 without nodes
 	}
 	open := make([]ranked, 0, len(all))
 	for _, name := range all {
 		if s.barred(w, name) == "" {
-			one := ranked{name: name, cost: s.cost(w, name), idle: s.fleets[name].Idle()}
+			one := ranked{name: name, rank: s.rank(w, name), idle: s.fleets[name].Idle()}
 			if s.fleets[name].Len() == 0 {
 				one.empty = 1
 			}
@@ -152,7 +160,7 @@ func (s *State) clustersFor(w *Waiting) []string {
 		}
 	}
 	slices.SortFunc(open, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.empty, b.empty), cmp.Compare(a.idle, b.idle), cmp.Compare(a.name, b.name))
+		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.empty, b.empty), cmp.Compare(a.idle, b.idle), cmp.Compare(a.name, b.name))
 	})
 	names := make([]string, len(open))
 	for i := range open {
@@ -177,6 +185,24 @@ func (s *State) shutOut(w *Waiting) bool {
 	})
 }
 
+// rank is how good a cluster is for a workload, places aside. The lower is better.
+type rank struct {
+	away int // 1 where the workload prefers others
+	cost int64
+}
+
+func (r rank) compare(other rank) int {
+	return cmp.Or(cmp.Compare(r.away, other.away), cmp.Compare(r.cost, other.cost))
+}
+
+func (s *State) rank(w *Waiting, cluster string) rank {
+	r := rank{away: 1, cost: s.cost(w, cluster)}
+	if s.prefers(w, cluster) {
+		r.away = 0
+	}
+	return r
+}
+
 // cost returns what the gang costs in an hour in a cluster.
 func (s *State) cost(w *Waiting, cluster string) int64 {
 	c := s.tree.Cluster(cluster)
@@ -188,24 +214,25 @@ func (s *State) cost(w *Waiting, cluster string) int64 {
 
 // choice is the best cluster so far for a gang that fits.
 type choice struct {
-	cluster             string
-	places              []workload.Placement
-	cost, fragmentation int64
-	compared            int
+	cluster       string
+	places        []workload.Placement
+	rank          rank
+	fragmentation int64
+	compared      int
 }
 
 // ends reports whether no later cluster is better, or enough have been compared.
-func (c *choice) ends(cost int64) bool {
-	return c.compared > 0 && (cost > c.cost || c.compared == mostCompared)
+func (c *choice) ends(next rank) bool {
+	return c.compared > 0 && (next.compare(c.rank) > 0 || c.compared == mostCompared)
 }
 
 // consider takes a cluster with room, if it is better than the best so far.
-func (c *choice) consider(cluster string, fleet *placement.Fleet, w *workload.Workload, places []workload.Placement, cost int64, alone bool) {
+func (c *choice) consider(cluster string, fleet *placement.Fleet, w *workload.Workload, places []workload.Placement, of rank, alone bool) {
 	var fragmentation int64
 	if !alone {
 		fragmentation = fleet.Fragmentation(w, places)
 	}
 	if c.compared++; c.compared == 1 || fragmentation < c.fragmentation {
-		c.cluster, c.places, c.cost, c.fragmentation = cluster, places, cost, fragmentation
+		c.cluster, c.places, c.rank, c.fragmentation = cluster, places, of, fragmentation
 	}
 }

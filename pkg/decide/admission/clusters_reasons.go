@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +22,10 @@ func (s *State) isForeign(w *Waiting, cluster string) bool {
 	return g == nil || g.Cluster != cluster
 }
 
-// barredText names clusters that have nodes and do not take the workload, at most
-// mostBarred of them; empty when there are none. It is silent about clusters for other queues.
-func (s *State) barredText(w *Waiting) string {
+// barredText names clusters that have nodes and do not take the workload, or do not offer the
+// flavors, at most mostBarred of them; empty when there are none. It is silent about clusters for
+// other queues.
+func (s *State) barredText(w *Waiting, flavors []workload.PodSetFlavors) string {
 	if !s.mayBeBarred(w) {
 		return ""
 	}
@@ -38,7 +40,7 @@ func (s *State) barredText(w *Waiting) string {
 			continue
 		}
 		own++
-		text := s.barred(w, name)
+		text := cmp.Or(s.barred(w, name), s.whyNotOffered(name, flavors))
 		switch {
 		case text == "":
 		case len(why) == mostBarred:
@@ -59,8 +61,9 @@ func (s *State) barredText(w *Waiting) string {
 	return strings.Join(why, "; ")
 }
 
-// noCluster is the reason of a workload for which no cluster has nodes that it may use.
-func (s *State) noCluster(w *Waiting) *workload.Reason {
+// noCluster is the reason of a workload for which no cluster has nodes that it may use by the
+// flavors.
+func (s *State) noCluster(w *Waiting, flavors []workload.PodSetFlavors) *workload.Reason {
 	why := &workload.Reason{Kind: workload.ReasonNoNodes, Message: "no cluster has reported a node; check that a capacity-watcher runs"}
 	known := slices.ContainsFunc(s.candidates(w), func(cluster string) bool { return s.listed[cluster] })
 	switch home := w.Workload.Home(); {
@@ -71,7 +74,7 @@ func (s *State) noCluster(w *Waiting) *workload.Reason {
 	case known:
 		why.Message = "no cluster has a node now"
 	}
-	if text := s.barredText(w); text != "" {
+	if text := s.barredText(w, flavors); text != "" {
 		why.Message = "no cluster takes it now: " + text
 	}
 	return why
@@ -80,15 +83,15 @@ func (s *State) noCluster(w *Waiting) *workload.Reason {
 // noGrowth is the reason of a gang that may get no more pods in its cluster.
 func (s *State) noGrowth(w *Waiting) *workload.Reason {
 	why := &workload.Reason{Kind: workload.ReasonGrowing, Message: "the gang is being removed and gets no more places"}
-	if text := s.barredText(w); text != "" {
+	if text := s.barredText(w, nil); text != "" {
 		why.Message = "the gang gets no more places now: " + text
 	}
 	return why
 }
 
 // withBarred adds to the reason of a gang that fits nowhere which clusters were left out.
-func (s *State) withBarred(w *Waiting, why *workload.Reason) *workload.Reason {
-	text := s.barredText(w)
+func (s *State) withBarred(w *Waiting, flavors []workload.PodSetFlavors, why *workload.Reason) *workload.Reason {
+	text := s.barredText(w, flavors)
 	if text == "" || why.Kind == workload.ReasonNoNodes {
 		return why
 	}

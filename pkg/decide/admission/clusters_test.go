@@ -30,7 +30,7 @@ func cordon(name string, drain bool) quota.ClusterCordon {
 }
 
 // The order of the choice is that of the design: allowed, then fits now, then cost, then
-// least fragmentation.
+// least fragmentation. TestAGangGoesToThePreferredOfRandomClusters has preference, before cost.
 func TestTheChoiceOfTheCluster(t *testing.T) {
 	t.Parallel()
 	eu, us := map[string]string{"region": "eu"}, map[string]string{"region": "us"}
@@ -290,6 +290,8 @@ func TestClusterRulesHoldForRandomStates(t *testing.T) {
 				if r.IntN(2) == 0 {
 					config.ClusterCordons = []quota.ClusterCordon{cordon(names[r.IntN(3)], r.IntN(2) == 0)}
 				}
+				config.Clusters = slices.Clone(config.Clusters) // trees have the old ones
+				config.Clusters[r.IntN(2)].Flavors = [][]string{nil, {"default"}, {"other"}}[r.IntN(3)]
 				s.Reconfigure(treeOf(t, config))
 			case 1:
 				s.SetSilent(nil)
@@ -303,6 +305,9 @@ func TestClusterRulesHoldForRandomStates(t *testing.T) {
 				}
 				if r.IntN(3) == 0 {
 					w.PodSets[0].Clusters = "zone=1"
+				}
+				if r.IntN(3) == 0 {
+					w.PodSets[0].PreferClusters = "zone=0"
 				}
 				workloads[w.ID] = w
 				s.Enqueue(admission.Waiting{Order: int64(step), Workload: w})
@@ -335,6 +340,9 @@ func checkClusters(t *testing.T, seed uint64, s *admission.State, config quota.C
 		}
 		if len(c.Queues) > 0 && !slices.Contains(c.Queues, w.Queue) {
 			t.Errorf("seed %d: %s of queue %s is in cluster %s, which takes %v", seed, w.ID, w.Queue, a.Cluster, c.Queues)
+		}
+		if len(c.Flavors) > 0 && !slices.Contains(c.Flavors, "default") {
+			t.Errorf("seed %d: %s is in cluster %s, which offers %v", seed, w.ID, a.Cluster, c.Flavors)
 		}
 		if slices.ContainsFunc(config.ClusterCordons, func(o quota.ClusterCordon) bool { return o.Name == a.Cluster }) {
 			t.Errorf("seed %d: %s is admitted in the cordoned cluster %s", seed, w.ID, a.Cluster)

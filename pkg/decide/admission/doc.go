@@ -68,7 +68,7 @@
 //	            kept_nodes
 //	ground      loss, regret, learned, victim_order, queue, queue_front, equivalence_class, local_use,
 //	            signature, order, lacking, allowance, savepoint, limit_ranges, namespaces, served, plan,
-//	            state
+//	            flavor_clusters, state
 //
 // # What-ifs
 //
@@ -98,7 +98,8 @@
 // used (local_use.go). So are the heads of queues. Within a tree of cohorts, however, the head
 // that borrows from nearest by comes first, and under fair sharing the one whose branch
 // would have the smaller share (quota.Tree, Fairest). A gang is tried on one cluster after
-// the other and lives wholly in one (clusters.go). In a StrictFIFO queue no gang passes a waiting one; in
+// the other and lives wholly in one (clusters.go), which offers its flavors (flavor_clusters.go).
+// In a StrictFIFO queue no gang passes a waiting one; in
 // a BestEffortFIFO queue a gang that fits may pass.
 //
 // # Backfill

@@ -18,8 +18,10 @@ func (s *State) HasOtherFlavors(id workload.ID, tried [][]workload.PodSetFlavors
 	if w == nil {
 		return false
 	}
+	clusters := s.clustersFor(w)
 	for _, a := range w.queue.quota.Assess(s.optionsOf(w.queue, w.signature).assignments) {
-		if a.Mode != quota.Impossible && !triedFlavors(tried, a.Flavors) {
+		unoffered := len(clusters) > 0 && len(s.offering(clusters, a.Flavors)) == 0
+		if a.Mode != quota.Impossible && !unoffered && !triedFlavors(tried, a.Flavors) {
 			return true
 		}
 	}
@@ -41,7 +43,7 @@ func (s *State) mayAskIn(cluster string) bool {
 // those.
 func (s *State) HasOtherCluster(id workload.ID, flavors []workload.PodSetFlavors, tried []workload.TriedCluster) bool {
 	w := s.waiting.Get(id)
-	return w != nil && slices.ContainsFunc(s.clustersFor(w), func(cluster string) bool {
+	return w != nil && slices.ContainsFunc(s.offering(s.clustersFor(w), flavors), func(cluster string) bool {
 		return s.mayAskIn(cluster) && !triedCluster(tried, cluster, flavors)
 	})
 }

@@ -33,8 +33,7 @@ type equivalenceClass struct {
 	// hopelessAt, where evictions were considered, is State.departed at the time if
 	// evicting all candidates together was not enough; else notHopeless.
 	hopelessAt int64
-	// unplaced is what has no places although it is within quota; nil for none.
-	unplaced *flavoredSignature
+	unplaced   unplaced
 	// blockedBy is the reservation that keeps it back; nil for none.
 	blockedBy *headReservation
 	// sparing: reservations of nodes, a gang that shows itself, or places that are kept for one
@@ -48,6 +47,13 @@ type equivalenceClass struct {
 	// compared: the reported reasons of all members have been compared with comparedAs, which
 	// is whether they never fit.
 	compared, comparedAs bool
+}
+
+// unplaced is what has no places although it is within quota, with its flavors; nothing without
+// a signature.
+type unplaced struct {
+	*flavoredSignature
+	flavors []workload.PodSetFlavors
 }
 
 // overQuota is a charge that is more than quota allows, and all of its assignment.

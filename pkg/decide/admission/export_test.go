@@ -31,8 +31,8 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 	s.block(class, like.reason)
 	class.retryAt, class.overQuota, class.triedPreemption, class.hopelessAt = like.retryAt, like.overQuota, like.triedPreemption, like.hopelessAt
 	class.sparing = like.sparing
-	if like.unplaced != nil {
-		class.unplaced = s.matching(class.first(), like.unplaced)
+	if like.unplaced.flavoredSignature != nil {
+		class.unplaced = unplaced{s.matching(class.first(), like.unplaced.flavoredSignature), like.unplaced.flavors}
 	}
 	if like.blockedBy != nil {
 		s.reservationOf(s.waiting.Get(like.blockedBy.head.Workload.ID)).block(class)

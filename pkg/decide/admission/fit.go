@@ -8,17 +8,19 @@ import (
 
 // tried is what the assignments of a workload that were tried have come to.
 type tried struct {
-	noPlace  *workload.Reason   // of the assignment within quota that lacks least
-	over     *workload.Reason   // why an assignment is not within quota, or not allowed
-	kept     bool               // quota is kept for others
-	unplaced *flavoredSignature // the first within quota that has no places
-	rest     []quota.Assess     // where evictions are tried when all have been tried without
+	noPlace  *workload.Reason // of the assignment within quota that lacks least
+	over     *workload.Reason // why an assignment is not within quota, or not allowed
+	kept     bool             // quota is kept for others
+	unplaced unplaced         // the first within quota that has no places
+	rest     []quota.Assess   // where evictions are tried when all have been tried without
+	// unofferedOnly: no cluster offers unplaced, so that any other one is better.
+	unofferedOnly bool
 }
 
-// missed notes that an assignment within quota has no places.
-func (t *tried) missed(flavored *flavoredSignature, why *workload.Reason) {
-	if t.unplaced == nil {
-		t.unplaced = flavored
+// missed notes that an assignment within quota has no places in the clusters that offer it.
+func (t *tried) missed(a quota.Assess, flavored *flavoredSignature, clusters []string, why *workload.Reason) {
+	if t.unplaced.flavoredSignature == nil || t.unofferedOnly && len(clusters) > 0 {
+		t.unplaced, t.unofferedOnly = unplaced{flavored, a.Flavors}, len(clusters) == 0
 	}
 	if t.noPlace == nil || nearer(*why, *t.noPlace) {
 		t.noPlace = why
@@ -46,20 +48,20 @@ func (o *flavorOptions) flavoredFor(a quota.Assess) *flavoredSignature {
 	return nil
 }
 
-// fit looks for places on one cluster after the other, the cheapest first, and among
-// equally cheap ones with room chooses. When there are none it returns the reason of the
+// fit looks for places on one cluster after the other, those that the workload prefers first
+// and of these the cheapest, and among equally good ones with room chooses. When there are none it returns the reason of the
 // cluster that lacks least. A cluster with a verdict that is still valid is not searched
 // again.
-func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
-	why = d.state.noCluster(w)
+func (d *decision) fit(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) (cluster string, placements []workload.Placement, why *workload.Reason) {
+	why = d.state.noCluster(w, a.Flavors)
 	var best choice
 	for _, cluster := range clusters {
 		fleet := d.state.fleets[cluster]
 		if fleet.Len() == 0 {
 			continue
 		}
-		cost := d.state.cost(w, cluster)
-		if best.ends(cost) {
+		rank := d.state.rank(w, cluster)
+		if best.ends(rank) {
 			break
 		}
 		verdict, known := flavored.verdicts[cluster]
@@ -67,7 +69,7 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 			var cut bool
 			verdict, cut = d.solve(w.queue, fleet, flavored.w)
 			if verdict.Outcome == placement.Fits {
-				best.consider(cluster, fleet, flavored.w, verdict.Placements, cost, len(clusters) == 1)
+				best.consider(cluster, fleet, flavored.w, verdict.Placements, rank, len(clusters) == 1)
 				continue
 			}
 			if cut {
@@ -86,5 +88,5 @@ func (d *decision) fit(w *Waiting, flavored *flavoredSignature, clusters []strin
 	if best.compared > 0 {
 		return best.cluster, best.places, nil
 	}
-	return "", nil, d.state.withBarred(w, why)
+	return "", nil, d.state.withBarred(w, a.Flavors, why)
 }

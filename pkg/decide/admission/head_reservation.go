@@ -15,6 +15,7 @@ import (
 type headReservation struct {
 	head     *Waiting
 	flavored *flavoredSignature
+	flavors  []workload.PodSetFlavors // by which it is flavored
 	cluster  string
 	places   []workload.Placement
 	// start is when the places will be free by declared run times; zero when that is

@@ -66,10 +66,14 @@ func (s *State) neverFits(w *Waiting) (lacks string, never bool) {
 		if o.impossible[i] {
 			continue
 		}
+		offered := s.offering(clusters, o.assignments[i].Flavors)
+		if len(clusters) > 0 && len(offered) == 0 {
+			continue // no cluster offers it
+		}
 		if w.queue.quota.Provisioning(o.assignments[i].Flavors) != nil {
 			return "", false // nodes are asked for
 		}
-		lack := s.lackOf(flavored, clusters)
+		lack := s.lackOf(flavored, offered)
 		if lack == nil {
 			return "", false
 		}

@@ -130,7 +130,7 @@ func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignatur
 	if len(from) > 1 { // evictions of others in one cluster may leave those in another to be enough
 		w.class.hopelessAt = notHopeless
 	}
-	for _, cluster := range d.state.clustersFor(w) {
+	for _, cluster := range d.state.offering(d.state.clustersFor(w), a.Flavors) {
 		if d.state.fleets[cluster].Len() == 0 {
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // drawPolicy draws queues a to d in a small tree of cohorts, with quota of GPUs
-// in two flavors and policies of all kinds.
+// in two flavors, of which the cluster may offer one, and policies of all kinds.
 func drawPolicy(t *rapid.T) quota.Config { return drawPolicyOf(t, allStrategies) }
 
 var allStrategies = []string{quota.BestEffortFIFO, quota.StrictFIFO, quota.Backfill}
@@ -60,7 +60,8 @@ func drawPolicyOf(t *rapid.T, strategies []string) quota.Config {
 			one("whenCanBorrow", "MayStopSearch", "TryNextFlavor"), one("whenCanPreempt", "MayStopSearch", "TryNextFlavor"), one("weight", "1", "2", "0"),
 			one("within", "Never", "LowerPriority", "LowerOrNewerEqualPriority"), reclaim, rapid.IntRange(0, 1).Draw(t, "protect")*60, borrow)
 	}
-	return parsed(t, text+"]}")
+	clusters := one("offered", "", "", `, "clusters": [{"name": "c", "flavors": ["one"]}]`, `, "clusters": [{"name": "c", "flavors": ["two"]}]`)
+	return parsed(t, text+"]"+clusters+"}")
 }
 
 func parsed(t *rapid.T, text string) quota.Config {

@@ -98,7 +98,7 @@ func (q *queue) closedToBackfill(now time.Time) bool {
 		return false
 	}
 	head := q.all.list[0]
-	if head.atOpen >= 0 || head.unplaced != nil || !waitsForQuota(head.reason) || now.Before(head.first().patienceEnd()) {
+	if head.atOpen >= 0 || head.unplaced.flavoredSignature != nil || !waitsForQuota(head.reason) || now.Before(head.first().patienceEnd()) {
 		return false
 	}
 	return q.backfills() || q.frees(head)

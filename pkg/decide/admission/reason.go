@@ -30,7 +30,7 @@ func (s *State) reason(w *Waiting) *workload.Reason {
 			Message: "back-off: the workload is tried again at " + w.NotBefore.UTC().Format(time.RFC3339),
 		}
 	case w.class.atOpen < 0 && !s.isBehind(w):
-		if r := s.reservationOf(w); r != nil && r.cluster != "" && w.class.unplaced != nil {
+		if r := s.reservationOf(w); r != nil && r.cluster != "" && w.class.unplaced.flavoredSignature != nil {
 			return r.reasonOfHead(w.class.reason)
 		}
 		if r := w.class.blockedBy; r != nil && r.cluster != "" && w.class.reason.Kind == workload.ReasonBehindHead {

@@ -151,7 +151,7 @@ func (s *State) inheritReservation(old *headReservation) {
 	r.head, r.stale, r.blocked = w, true, nil
 	r.flavored = s.matching(w, old.flavored)
 	r.after = s.ownGangs(old.after)
-	w.class.unplaced = r.flavored
+	w.class.unplaced = unplaced{r.flavored, r.flavors}
 	s.reservations = append(s.reservations, &r) // the old ones are in order
 }
 

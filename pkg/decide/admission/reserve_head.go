@@ -95,7 +95,7 @@ func (s *State) appendLackingPlaces(heads []*Waiting, q *queue, of map[*Waiting]
 		return heads
 	}
 	for _, w := range q.foremost() {
-		if w.class.unplaced != nil && (w.class.atOpen < 0 || of[w] != nil) {
+		if w.class.unplaced.flavoredSignature != nil && (w.class.atOpen < 0 || of[w] != nil) {
 			heads = append(heads, w)
 		}
 	}
@@ -108,13 +108,13 @@ func (s *State) appendLackingPlaces(heads []*Waiting, q *queue, of map[*Waiting]
 // unknown and the patience of the head is not over.
 func (d *decision) reserve(w *Waiting, old *headReservation) {
 	s := d.state
-	made := &headReservation{head: w, flavored: w.class.unplaced}
+	made := &headReservation{head: w, flavored: w.class.unplaced.flavoredSignature, flavors: w.class.unplaced.flavors}
 	if old != nil {
 		made.keptClear = old.keptClear
 		s.endReservation(old)
 	}
 	var best *headReservation
-	for _, cluster := range s.clustersFor(w) {
+	for _, cluster := range s.offering(s.clustersFor(w), made.flavors) {
 		if found := d.reserveOn(w, made, cluster); found != nil && (best == nil || found.sooner(best)) {
 			best = found
 		}

@@ -16,7 +16,8 @@ func (d *decision) settleNominations() {
 	for _, n := range slices.Clone(s.nominations) {
 		n.awaits = slices.DeleteFunc(n.awaits, s.gone)
 		w := n.waiting
-		if !w.Grows && !s.mayRunIn(w, n.cluster) { // it was cordoned meanwhile, or is silent
+		flavors := n.assess.Flavors
+		if !w.Grows && (!s.mayRunIn(w, n.cluster) || s.tree.NotOffered(n.cluster, flavors) != "") { // it was cordoned meanwhile, or is silent
 			if s.noneReports() && s.tree.Cordon(n.cluster) == nil {
 				continue
 			}
@@ -32,8 +33,8 @@ func (d *decision) settleNominations() {
 		}
 		s.withdraw(n)
 		s.addToClass(w)
-		if w.Grows && len(s.clustersFor(w)) == 0 {
-			continue // the gang is being torn down itself
+		if w.Grows && len(s.offering(s.clustersFor(w), flavors)) == 0 {
+			continue // the gang is being torn down itself, or its cluster takes no more of it
 		}
 		verdict, _ := d.solveSparing(w.queue, w, n.cluster, n.flavored.w)
 		switch {

@@ -53,6 +53,8 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 		return w.notPlaced("cluster " + w.Asked.Cluster + " has reported no node")
 	case s.barred(w, w.Asked.Cluster) != "":
 		return w.notPlaced(s.barred(w, w.Asked.Cluster))
+	case s.whyNotOffered(w.Asked.Cluster, w.Asked.Flavors) != "":
+		return w.notPlaced(s.whyNotOffered(w.Asked.Cluster, w.Asked.Flavors))
 	}
 	a := quota.Assess{Assignment: &o.assignments[i], Mode: quota.Within, Level: w.queue.quota.BorrowingLevel(o.assignments[i].Charges)}
 	if over := w.queue.quota.Over(a.Charges); over != nil {

@@ -92,15 +92,15 @@ func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *t
 			continue
 		}
 		if a.Mode == quota.Within {
-			flavored := o.flavoredFor(a)
-			cluster, placements, why := d.fit(w, flavored, clusters)
+			flavored, offered := o.flavoredFor(a), d.state.offering(clusters, a.Flavors)
+			cluster, placements, why := d.fit(w, a, flavored, offered)
 			if why == nil && d.constrained(w) {
-				cluster, placements, why = d.backfill(w, flavored, clusters)
+				cluster, placements, why = d.backfill(w, flavored, offered)
 			}
 			if why == nil {
 				return &sized{assess: a, flavored: flavored, cluster: cluster, placements: placements}
 			}
-			t.missed(flavored, why)
+			t.missed(a, flavored, offered, why)
 		} else {
 			w.class.overQuota = append(w.class.overQuota, overQuota{a.Over.Charge, a.Charges})
 			if t.over == nil {

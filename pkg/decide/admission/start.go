@@ -63,10 +63,11 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 		return false
 	}
 	flavored := o.flavoredFor(a)
+	clusters = d.state.offering(clusters, a.Flavors)
 	if a.Mode == quota.Within {
 		why, kept := d.admitUnder(w, a, flavored, clusters)
 		if kept {
-			t.missed(flavored, why) // nothing is evicted for it, it fits
+			t.missed(a, flavored, clusters, why) // nothing is evicted for it, it fits
 			return false
 		}
 		if why != nil {
@@ -75,7 +76,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 		if why == nil {
 			return true
 		}
-		t.missed(flavored, why)
+		t.missed(a, flavored, clusters, why)
 		if d.isDeferred(w) {
 			return false
 		}

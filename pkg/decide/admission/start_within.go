@@ -15,6 +15,7 @@ func (d *decision) startWithin(w *Waiting, a quota.Assess, flavored *flavoredSig
 	if d.quotaKept(w, a) != nil {
 		return false
 	}
+	clusters = d.state.offering(clusters, a.Flavors)
 	why, kept := d.admitUnder(w, a, flavored, clusters)
 	if kept {
 		return false
@@ -29,12 +30,12 @@ func (d *decision) startWithin(w *Waiting, a quota.Assess, flavored *flavoredSig
 	return d.preempt(w, a, flavored)
 }
 
-// admitUnder admits the workload under an assignment that is within quota, or returns why
-// it has no places; kept means that it has some that are kept for a gang that shows itself.
+// admitUnder admits the workload under an assignment that is within quota, in one of the clusters
+// that offer it, or returns why it has no places; kept means that it has some that are kept for a gang that shows itself.
 func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) (why *workload.Reason, kept bool) {
 	var keptIn *workload.Reason
 	for {
-		cluster, placements, why := d.fit(w, flavored, clusters)
+		cluster, placements, why := d.fit(w, a, flavored, clusters)
 		if why == nil && d.constrained(w) {
 			cluster, placements, why = d.backfill(w, flavored, clusters)
 		}

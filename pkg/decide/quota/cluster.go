@@ -22,6 +22,9 @@ type Cluster struct {
 	Cost Cost `json:"costPerHour,omitempty"`
 	// Queues are the ClusterQueues whose gangs the cluster takes; empty for all.
 	Queues []string `json:"queues,omitempty"`
+	// Flavors are the ResourceFlavors that the cluster offers; empty for all. A gang that is
+	// given another one gets no places there.
+	Flavors []string `json:"flavors,omitempty"`
 }
 
 // ClusterCordon is an operator's order to admit nothing in a cluster until it is deleted.
@@ -102,10 +105,62 @@ func (t *Tree) Takes(cluster, queue string) bool {
 	return c == nil || len(c.Queues) == 0 || slices.Contains(c.Queues, queue)
 }
 
+// NotOffered returns the first of the flavors, by name, that a cluster does not offer; empty
+// when it offers all.
+func (t *Tree) NotOffered(cluster string, flavors []workload.PodSetFlavors) string {
+	offered := t.offered[cluster]
+	if offered == nil {
+		return ""
+	}
+	lacks := ""
+	for _, set := range flavors {
+		for _, flavor := range set.Flavors {
+			if (lacks == "" || flavor < lacks) && !offered[flavor] {
+				lacks = flavor
+			}
+		}
+	}
+	return lacks
+}
+
+// ChoosesFlavors reports whether any cluster states which flavors it offers.
+func (t *Tree) ChoosesFlavors() bool { return len(t.offered) > 0 }
+
+// offer has the tree know the flavors that a cluster states.
+func (t *Tree) offer(c *Cluster) {
+	if len(c.Flavors) == 0 {
+		return
+	}
+	t.offered[c.Name] = make(map[string]bool, len(c.Flavors))
+	for _, flavor := range c.Flavors {
+		t.offered[c.Name][flavor] = true
+	}
+}
+
+// unknownFlavors notes, for each cluster, a flavor that does not exist. It may be applied later.
+func (c *Config) unknownFlavors() (notes []string) {
+	known := map[string]bool{}
+	for _, f := range c.Flavors {
+		known[f.Name] = true
+	}
+	for _, cl := range c.Clusters {
+		unknown := slices.DeleteFunc(slices.Clone(cl.Flavors), func(name string) bool { return known[name] })
+		if len(unknown) == 0 {
+			continue
+		}
+		more := ""
+		if len(unknown) > 1 {
+			more = fmt.Sprintf(" (and %d more)", len(unknown)-1)
+		}
+		notes = append(notes, fmt.Sprintf("cluster %q: flavors: there is no ResourceFlavor %q yet%s; apply it, or correct the name", cl.Name, unknown[0], more))
+	}
+	return notes
+}
+
 // Bounds of the description of a cluster.
 const (
 	maxClusterLabels = 64
-	maxClusterQueues = 1000
+	maxClusterNames  = 1000 // of queues, and of flavors
 	maxLabel         = 63
 )
 
@@ -128,13 +183,10 @@ func (v *validation) clusters(c *Config) {
 			}
 		}
 		v.prices(path, cl.Cost)
-		if len(cl.Queues) > maxClusterQueues {
-			v.faults.Add(path+".queues", "has %d queues; want at most %d", len(cl.Queues), maxClusterQueues)
-		}
-		for j, queue := range cl.Queues {
-			if queue == "" || slices.Index(cl.Queues, queue) < j {
-				v.faults.Add(fault.Index(path+".queues", j), "%q is empty or a duplicate; want the names of ClusterQueues", queue)
-			}
+		v.clusterNames(path, "queues", "ClusterQueues", cl.Queues)
+		v.clusterNames(path, "flavors", "ResourceFlavors", cl.Flavors)
+		for j, name := range cl.Flavors {
+			v.line(fault.Index(path+".flavors", j), name, maxSelectorText)
 		}
 	}
 	cordoned := map[string]string{}
@@ -145,6 +197,23 @@ func (v *validation) clusters(c *Config) {
 		if o.Left && !o.Drain || o.Forced && !o.Left {
 			v.faults.Add(path, "drain %t, left %t, forced %t: want drain with left, and left with forced", o.Drain, o.Left, o.Forced)
 		}
+	}
+}
+
+// clusterNames checks the names of what a cluster takes or offers. What they name may not exist
+// yet.
+func (v *validation) clusterNames(path, field, kind string, names []string) {
+	at := path + "." + field
+	if len(names) > maxClusterNames {
+		v.faults.Add(at, "has %d %s; want at most %d", len(names), field, maxClusterNames)
+		return
+	}
+	seen := make(map[string]bool, len(names))
+	for j, name := range names {
+		if name == "" || seen[name] {
+			v.faults.Add(fault.Index(at, j), "%q is empty or a duplicate; want the names of %s", name, kind)
+		}
+		seen[name] = true
 	}
 }
 

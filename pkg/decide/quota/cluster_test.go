@@ -55,6 +55,10 @@ func TestWhatIsNoCluster(t *testing.T) {
 		"the name's label": {`{"clusters": [{"name": "a", "labels": {"muster.dev/cluster": "b"}}]}`, "is the name of the cluster"},
 		"a bad key":        {`{"clusters": [{"name": "a", "labels": {"a,b": "c"}}]}`, "want a key of letters"},
 		"a queue twice":    {`{"clusters": [{"name": "a", "queues": ["q", "q"]}]}`, "clusters[0].queues[1]"},
+		"a flavor twice":   {`{"clusters": [{"name": "a", "flavors": ["f", "f"]}]}`, "clusters[0].flavors[1]"},
+		"no flavor's name": {`{"clusters": [{"name": "a", "flavors": [""]}]}`, "want the names of ResourceFlavors"},
+		"too long a name":  {`{"clusters": [{"name": "a", "flavors": ["` + strings.Repeat("f", 318) + `"]}]}`, "want at most 317"},
+		"too many flavors": {`{"clusters": [{"name": "a", "flavors": ["f"` + strings.Repeat(`, "f"`, 1000) + `]}]}`, "has 1001 flavors; want at most 1000"},
 		"no time":          {`{"clusterCordons": [{"name": "a", "by": "ann"}]}`, "clusterCordons[0].since: is missing"},
 		"nobody":           {`{"clusterCordons": [{"name": "a", "since": "2026-11-21T12:00:00Z"}]}`, "want who cordons the cluster"},
 	} {
@@ -74,4 +78,38 @@ func refusalOf(written string) error {
 		return err
 	}
 	return config.Validate()
+}
+
+// A cluster that states flavors offers no others; of several that lack the first by name is named.
+func TestWhichFlavorsAClusterOffers(t *testing.T) {
+	t.Parallel()
+	tree, err := quota.New(quota.Config{Clusters: []quota.Cluster{{Name: "some", Flavors: []string{"spot"}}, {Name: "all"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := func(flavors ...string) (all []workload.PodSetFlavors) {
+		for _, f := range flavors {
+			all = append(all, workload.PodSetFlavors{PodSet: f, Flavors: map[resource.Name]string{"cpu": f}})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		cluster string
+		flavors []workload.PodSetFlavors
+		want    string
+	}{
+		"offered":          {"some", given("spot"), ""},
+		"not offered":      {"some", given("spot", "reserved"), "reserved"},
+		"several are not":  {"some", given("reserved", "on-demand"), "on-demand"},
+		"no flavors":       {"some", nil, ""},
+		"one that has all": {"all", given("reserved"), ""},
+		"not described":    {"other", given("reserved"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tree.NotOffered(c.cluster, c.flavors); got != c.want {
+				t.Errorf("cluster %s lacks %q, want %q", c.cluster, got, c.want)
+			}
+		})
+	}
 }

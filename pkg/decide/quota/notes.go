@@ -32,6 +32,7 @@ func (c *Config) Notes() []string {
 			notes = append(notes, fmt.Sprintf("resourceFlavor %q: topologyName does nothing: topology is read from the labels of nodes", f.Name))
 		}
 	}
+	notes = append(notes, c.unknownFlavors()...)
 	notes = append(notes, c.withoutAdmissionFairSharing()...)
 	for _, cohort := range slices.Sorted(maps.Keys(naming)) {
 		by := naming[cohort]

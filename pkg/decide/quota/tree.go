@@ -34,9 +34,10 @@ type Tree struct {
 	holds             map[[2]string]*QueueStop // by namespace and queue
 	clusterQueueHolds map[string]*QueueStop
 	clusters          map[string]*Cluster
-	cordons           map[string]*ClusterCordon // by cluster
-	drains            bool                      // one of them drains its cluster
-	inactive          map[string]string         // why, by ClusterQueue
+	offered           map[string]map[string]bool // flavors, by cluster that states them
+	cordons           map[string]*ClusterCordon  // by cluster
+	drains            bool                       // one of them drains its cluster
+	inactive          map[string]string          // why, by ClusterQueue
 	// provisioning are the configurations of the checks that ask for nodes, by check.
 	provisioning map[string]*ProvisioningConfig
 	// messaged are the checks that are asked by message, by name.
@@ -72,7 +73,7 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(),
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, offered: map[string]map[string]bool{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(),
 		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{}, localUsages: map[string]*localUsage{},
 		provisioning: c.provisioningByCheck(), messaged: c.messagedChecks(),
 	}
@@ -91,6 +92,7 @@ func New(c Config) (*Tree, error) {
 	}
 	for i := range c.Clusters {
 		t.clusters[c.Clusters[i].Name] = &c.Clusters[i]
+		t.offer(&c.Clusters[i])
 	}
 	for i := range c.ClusterCordons {
 		t.cordons[c.ClusterCordons[i].Name] = &c.ClusterCordons[i]

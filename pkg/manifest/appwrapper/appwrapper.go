@@ -119,7 +119,7 @@ type reader struct {
 	items       map[string]string // where an object was seen first, by identity
 	manyRays    bool              // several items of which package ray knows the pods
 	podGroups   []podGroup
-	clusters    workload.ClusterSelector // of the AppWrapper itself
+	clusters    ray.Clusters // of the AppWrapper itself
 	kinds       map[workload.ObjectKind]bool
 }
 
@@ -165,7 +165,8 @@ func (r *reader) identify(tree map[string]any) error {
 // AppWrapper selects. Where it selects none, its objects do for their own.
 func (r *reader) finish() error {
 	for i := range r.PodSets {
-		r.PodSets[i].Clusters = cmp.Or(r.clusters, r.PodSets[i].Clusters)
+		set := &r.PodSets[i]
+		set.Clusters, set.PreferClusters = cmp.Or(r.clusters.May, set.Clusters), cmp.Or(r.clusters.Prefers, set.PreferClusters)
 	}
 	if len(r.Bundle.Items) == 0 {
 		return refuse("spec", "wraps no object", "want at least one")

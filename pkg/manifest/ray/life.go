@@ -47,17 +47,29 @@ func readLife(metadata map[string]any) (workload.Life, error) {
 	return life, err
 }
 
-// ReadClusters reads which clusters the object's annotation selects for its pods. Errors wrap
+// Clusters is where the pods of an object may be, and where it prefers them.
+type Clusters struct{ May, Prefers workload.ClusterSelector }
+
+// ReadClusters reads which clusters the object's annotations select for its pods. Errors wrap
 // ErrInvalid.
-func ReadClusters(metadata map[string]any) (workload.ClusterSelector, error) {
+func ReadClusters(metadata map[string]any) (Clusters, error) {
 	annotations, _ := metadata["annotations"].(map[string]any)
-	text, err := textOf(annotations, kube.ClustersKey, annotationPath(kube.ClustersKey))
+	may, err := readSelector(annotations, kube.ClustersKey)
+	if err != nil {
+		return Clusters{}, err
+	}
+	prefers, err := readSelector(annotations, kube.PreferClustersKey)
+	return Clusters{may, prefers}, err
+}
+
+func readSelector(annotations map[string]any, key string) (workload.ClusterSelector, error) {
+	text, err := textOf(annotations, key, annotationPath(key))
 	if err != nil {
 		return "", err
 	}
 	selector, err := workload.ParseClusterSelector(text)
 	if err != nil {
-		return "", refuse(annotationPath(kube.ClustersKey), "is "+fault.Quote(text), err.Error())
+		return "", refuse(annotationPath(key), "is "+fault.Quote(text), err.Error())
 	}
 	return selector, nil
 }

@@ -126,12 +126,12 @@ func (o Operator) Predict(data []byte) (Prediction, error) {
 		return Prediction{}, refuse(where, what, why)
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
-	selector, err := ReadClusters(metadata)
+	clusters, err := ReadClusters(metadata)
 	if err != nil {
 		return Prediction{}, err
 	}
 	for i := range admitted {
-		admitted[i].Clusters = selector
+		admitted[i].Clusters, admitted[i].PreferClusters = clusters.May, clusters.Prefers
 	}
 	object.PodSets, object.Warnings = admitted, append(v.warnings, kube.MistakenKeys(tree)...)
 	return Prediction{Object: object, Created: created, Refusal: v.refusal}, nil

@@ -96,6 +96,7 @@ func clusterOperations() []Operation {
 				{Name: "label", What: "Labels by which workloads select it, such as tier=spot, separated by commas."},
 				{Name: "cost", What: "What a unit of resources costs in an hour, such as nvidia.com/gpu=2.5, separated by commas."},
 				{Name: "queue", What: "The ClusterQueues whose gangs it takes, separated by commas. Without any it takes all."},
+				{Name: "flavor", What: "The ResourceFlavors that it offers, separated by commas. Without any it offers all."},
 			},
 			Status: http.StatusOK, Answer: &query.ClusterStatus{}, Refusals: []int{http.StatusForbidden},
 		},

@@ -120,6 +120,9 @@ func (r HoldRequest) join() (ConfigureRequest, error) {
 	if len(r.Join.Queues) > 0 {
 		spec["queues"] = r.Join.Queues
 	}
+	if len(r.Join.Flavors) > 0 {
+		spec["flavors"] = r.Join.Flavors
+	}
 	manifest, err := json.Marshal(map[string]any{
 		"apiVersion": "muster.dev/v1beta1", "kind": kueue.Cluster, "metadata": map[string]string{"name": r.Join.Name}, "spec": spec,
 	})

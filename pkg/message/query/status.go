@@ -105,10 +105,11 @@ type ClusterStatus struct {
 	Live int `json:"live"`
 	// State is ClusterReady or another of these.
 	State string `json:"state,omitempty"`
-	// Labels, Cost and Queues are of its description, if it has one.
-	Labels map[string]string `json:"labels,omitempty"`
-	Cost   quota.Cost        `json:"costPerHour,omitempty"`
-	Queues []string          `json:"queues,omitempty"`
+	// Labels, Cost, Queues and Flavors are of its description, if it has one.
+	Labels  map[string]string `json:"labels,omitempty"`
+	Cost    quota.Cost        `json:"costPerHour,omitempty"`
+	Queues  []string          `json:"queues,omitempty"`
+	Flavors []string          `json:"flavors,omitempty"`
 	// Cordon is set while an operator cordons or drains it.
 	Cordon *quota.ClusterCordon `json:"cordon,omitempty"`
 	// LiveSince is when the first of them was admitted.

@@ -45,6 +45,8 @@ type ClusterReason struct {
 	Message string `json:"message"`
 	// Open: the cluster takes the workload, and only room or quota lacks.
 	Open bool `json:"open,omitempty"`
+	// Preferred: the workload prefers the cluster.
+	Preferred bool `json:"preferred,omitempty"`
 	// Foreign: the cluster takes no gangs of the workload's queue. Only operators see it: see
 	// ForTenant.
 	Foreign bool `json:"foreign,omitempty"`

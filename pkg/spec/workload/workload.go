@@ -111,6 +111,9 @@ type PodSet struct {
 	// Clusters selects the clusters where the set may be; empty for all. A gang is in one
 	// that all of its sets select.
 	Clusters ClusterSelector `json:"clusters,omitempty"`
+	// PreferClusters selects the clusters that the set prefers among those where it fits now;
+	// empty for none. A gang prefers those that all of its sets prefer that prefer any.
+	PreferClusters ClusterSelector `json:"preferClusters,omitempty"`
 	// Kinds are those of the objects in an AppWrapper, sorted; its first pod set has them. A
 	// cluster that does not serve all of them cannot create it. See Workload.Needs.
 	Kinds []ObjectKind `json:"kinds,omitempty"`

@@ -70,6 +70,8 @@ type Choice struct {
 type Cluster struct {
 	Name    string  `json:"name"`
 	Classes []Class `json:"classes"`
+	// NotOffered are the Flavors of the document that the cluster does not offer.
+	NotOffered []string `json:"notOffered,omitempty"`
 }
 
 // Class is a number of nodes that are alike to the workload.
@@ -104,8 +106,8 @@ type Bound struct {
 	Available int64         `json:"available"`
 }
 
-// The proofs that a document has beside those of package placement. Both split a rule of
-// topology into its domains, so that a large cluster needs no search.
+// The proofs that a document has beside those of package placement. The first two split a rule
+// of topology into its domains, so that a large cluster needs no search.
 const (
 	// Divided: the pod sets must be in one domain of Key, and each domain lacks room
 	// for one of them, or some resource for all.
@@ -113,6 +115,8 @@ const (
 	// Sliced: the domains of Key have room for fewer slices of the one pod set than it
 	// has.
 	Sliced placement.Proof = "sliced"
+	// NotOffered: the pod sets are given a flavor that the cluster does not offer.
+	NotOffered placement.Proof = "notOffered"
 )
 
 // Argument is why these pod sets have no places in a cluster.
@@ -125,6 +129,7 @@ type Argument struct {
 	Asked    int64           `json:"asked,omitempty"`    // summed: of Resource, by the pod sets
 	Free     int64           `json:"free,omitempty"`     // summed: of Resource, on nodes that take any of their pods
 	Key      string          `json:"key,omitempty"`      // divided, sliced
+	Flavor   string          `json:"flavor,omitempty"`   // notOffered
 }
 
 // Read reads a document, or one that is the field "certificate" of a larger JSON object

@@ -27,12 +27,13 @@ type Draft struct {
 
 // DraftCluster is a cluster as the solver sees it.
 type DraftCluster struct {
-	Name  string
-	Nodes []placement.View
+	Name       string
+	Nodes      []placement.View
+	NotOffered []string // of the flavors of the draft
 }
 
 // DraftAlternative has the flavors of an alternative and either Quota, or a verdict of
-// DoesNotFit for each cluster.
+// DoesNotFit for each cluster; nil for one that does not offer the flavors.
 type DraftAlternative struct {
 	Flavors  []workload.PodSetFlavors
 	Quota    *Bound
@@ -62,7 +63,7 @@ func Make(draft Draft) (*Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Clusters = append(d.Clusters, Cluster{c.Name, classes})
+		d.Clusters = append(d.Clusters, Cluster{Name: c.Name, Classes: classes, NotOffered: c.NotOffered})
 	}
 	for _, from := range draft.Alternatives {
 		a := Alternative{Flavors: from.Flavors, Quota: from.Quota}
@@ -70,7 +71,7 @@ func Make(draft Draft) (*Document, error) {
 			if from.Quota != nil {
 				break
 			}
-			argument, err := argue(&d.Clusters[i], d.effective(from.Flavors), from.Verdicts[i])
+			argument, err := argue(&d.Clusters[i], d.effective(from.Flavors), from.Flavors, from.Verdicts[i])
 			if err != nil {
 				return nil, err
 			}
@@ -99,6 +100,7 @@ func Make(draft Draft) (*Document, error) {
 func demanded(sets []workload.PodSet) []workload.PodSet {
 	sets = workload.WithoutAsks(sets)
 	for i := range sets {
+		sets[i].PreferClusters = ""
 		t := sets[i].Topology
 		if t == nil || t.Mode != workload.TopologyPreferred {
 			continue
@@ -130,7 +132,10 @@ func choices(alternatives []DraftAlternative) []Choice {
 
 // argue returns the solver's verdict as an argument. Where the solver has searched, it
 // looks for an argument that is easier to verify.
-func argue(c *Cluster, w *workload.Workload, verdict *placement.Certificate) (Argument, error) {
+func argue(c *Cluster, w *workload.Workload, flavors []workload.PodSetFlavors, verdict *placement.Certificate) (Argument, error) {
+	if verdict == nil {
+		return notOffered(c, flavors)
+	}
 	a := Argument{Cluster: c.Name, Proof: verdict.Proof, PodSets: verdict.PodSets, Resource: verdict.Resource}
 	reduced, err := only(w, a.PodSets)
 	if err != nil {
@@ -147,6 +152,18 @@ func argue(c *Cluster, w *workload.Workload, verdict *placement.Certificate) (Ar
 		}
 	}
 	return a, err
+}
+
+// notOffered argues by the first pod set that is given a flavor which the cluster does not offer.
+func notOffered(c *Cluster, flavors []workload.PodSetFlavors) (Argument, error) {
+	for _, f := range flavors {
+		for _, flavor := range slices.Sorted(maps.Values(f.Flavors)) {
+			if slices.Contains(c.NotOffered, flavor) {
+				return Argument{Cluster: c.Name, Proof: NotOffered, PodSets: []string{f.PodSet}, Flavor: flavor}, nil
+			}
+		}
+	}
+	return Argument{}, fmt.Errorf("whether it fits into cluster %s is not known", c.Name)
 }
 
 // easiest looks for an argument by a rule of topology.

@@ -114,6 +114,13 @@ func (d *Document) validateFlavors() error {
 			}
 		}
 	}
+	for _, c := range d.Clusters {
+		for i, name := range c.NotOffered {
+			if !known[name] || slices.Contains(c.NotOffered[:i], name) {
+				return fmt.Errorf("cluster %.80q: flavor %.80q is not offered: want each of the flavors once", c.Name, name)
+			}
+		}
+	}
 	if len(d.Alternatives) != combinations {
 		return fmt.Errorf("%d of %d combinations of flavors are refuted", len(d.Alternatives), combinations)
 	}

@@ -129,9 +129,30 @@ func (d *Document) noPlaces(a *Alternative, work *int) error {
 		if argument.Cluster != d.Clusters[i].Name {
 			return fmt.Errorf("argument %d is of cluster %.80q; want %q", i+1, argument.Cluster, d.Clusters[i].Name)
 		}
+		if argument.Proof == NotOffered {
+			if err := d.Clusters[i].lacksFlavor(a.Flavors, argument); err != nil {
+				return fmt.Errorf("cluster %.80q: %w", argument.Cluster, err)
+			}
+			continue
+		}
 		if err := prove(d.Clusters[i].Classes, w, argument, work); err != nil {
 			return fmt.Errorf("cluster %.80q: %w", argument.Cluster, err)
 		}
+	}
+	return nil
+}
+
+// lacksFlavor returns an error unless the cluster does not offer the flavor of the argument, and
+// the one pod set that it names is given it.
+func (c *Cluster) lacksFlavor(given []workload.PodSetFlavors, a *Argument) error {
+	if len(a.PodSets) != 1 || !slices.Contains(slices.Collect(maps.Values(flavorsOf(given, a.PodSets[0]))), a.Flavor) {
+		return fmt.Errorf("pod sets %.80q are not given flavor %.80q; want one that is", a.PodSets, a.Flavor)
+	}
+	if !slices.Contains(c.NotOffered, a.Flavor) {
+		return fmt.Errorf("it offers flavor %.80q", a.Flavor)
+	}
+	if want := (Argument{Cluster: a.Cluster, Proof: a.Proof, PodSets: a.PodSets, Flavor: a.Flavor}); want.Room != a.Room || want.Resource != a.Resource || want.Asked != a.Asked || want.Free != a.Free || want.Key != a.Key {
+		return fmt.Errorf("the argument has %+v, and its premises give %+v", *a, want)
 	}
 	return nil
 }
@@ -170,7 +191,7 @@ func prove(classes []Class, w *workload.Workload, a *Argument, work *int) error 
 	default:
 		return fmt.Errorf("unknown proof %.80q", a.Proof)
 	}
-	if want.Room != a.Room || want.Resource != a.Resource || want.Asked != a.Asked || want.Free != a.Free || want.Key != a.Key {
+	if want.Room != a.Room || want.Resource != a.Resource || want.Asked != a.Asked || want.Free != a.Free || want.Key != a.Key || want.Flavor != a.Flavor {
 		return fmt.Errorf("the argument has %+v, but its premises give %+v", *a, want)
 	}
 	return nil

@@ -69,7 +69,7 @@ func descriptionOf(name string, parameters url.Values) (quota.Cluster, error) {
 		}
 		described.Cost = cost
 	}
-	described.Queues = listed(parameters["queue"])
+	described.Queues, described.Flavors = listed(parameters["queue"]), listed(parameters["flavor"])
 	return described, nil
 }
 

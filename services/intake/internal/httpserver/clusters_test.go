@@ -19,8 +19,8 @@ func TestAClusterJoinsAndLeaves(t *testing.T) {
 		status       int
 		want         []query.HoldRequest
 	}{
-		{http.MethodPut, "/v1/clusters/east?label=tier=spot,zone=a&cost=nvidia.com/gpu=2.5&queue=a,b", http.StatusOK, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{
-			Name: "east", Labels: map[string]string{"tier": "spot", "zone": "a"}, Cost: quota.Cost{"nvidia.com/gpu": 2500}, Queues: []string{"a", "b"},
+		{http.MethodPut, "/v1/clusters/east?label=tier=spot,zone=a&cost=nvidia.com/gpu=2.5&queue=a,b&flavor=spot,reserved", http.StatusOK, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{
+			Name: "east", Labels: map[string]string{"tier": "spot", "zone": "a"}, Cost: quota.Cost{"nvidia.com/gpu": 2500}, Queues: []string{"a", "b"}, Flavors: []string{"spot", "reserved"},
 		}}}},
 		{http.MethodPut, "/v1/clusters/west?label=tier=spot&label=zone=a&cost=cpu=1&cost=memory=2&queue=a&queue=b,c", http.StatusNotFound, []query.HoldRequest{{By: "http/olga", Join: &quota.Cluster{
 			Name: "west", Labels: map[string]string{"tier": "spot", "zone": "a"}, Cost: quota.Cost{"cpu": 1000, "memory": 2000}, Queues: []string{"a", "b", "c"},

@@ -62,6 +62,8 @@ func proof(d *certificate.Document, a *certificate.Argument) string {
 			amount(a.Resource, a.Asked), Cell(string(a.Resource)), amount(a.Resource, a.Free))
 	case certificate.Divided:
 		return fmt.Sprintf("divided: no single domain of %s has room for %s", Cell(a.Key), sets)
+	case certificate.NotOffered:
+		return fmt.Sprintf("not offered: %s have flavor %s, which the cluster does not offer", sets, Cell(a.Flavor))
 	case certificate.Sliced:
 		return fmt.Sprintf("sliced: the domains of %s have room for %s of %s", Cell(a.Key), plural(a.Room, "slice"), sets)
 	}

@@ -15,7 +15,11 @@ func explainClusters(w io.Writer, clusters []workload.ClusterReason) error {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(w, "  - %s: %s\n", c.Cluster, Cell(c.Message)); err != nil {
+		preferred := ""
+		if c.Preferred {
+			preferred = " (preferred)"
+		}
+		if _, err := fmt.Fprintf(w, "  - %s%s: %s\n", c.Cluster, preferred, Cell(c.Message)); err != nil {
 			return err
 		}
 	}

@@ -35,11 +35,7 @@ func DescribeCluster(w io.Writer, d Cluster, asked time.Time) error {
 	if d.Cordon != nil {
 		fields = append(fields, field{"Cordon", d.Cordon.Message()})
 	}
-	queues := "all"
-	if len(d.Queues) > 0 {
-		queues = strings.Join(d.Queues, ", ")
-	}
-	fields = append(fields, field{"Queues", queues})
+	fields = append(fields, field{"Queues", namesOrAll(d.Queues)}, field{"Flavors", namesOrAll(d.Flavors)})
 	name := "Labels" // the first has it
 	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
 		fields = append(fields, field{name, key + "=" + d.Labels[key]})
@@ -59,4 +55,12 @@ func DescribeCluster(w io.Writer, d Cluster, asked time.Time) error {
 		places.Rows = append(places.Rows, []string{r.Namespace, r.Name, r.Kind, r.Queue, Phase(r), strconv.Itoa(r.Pods())})
 	}
 	return section(w, "Workloads", places)
+}
+
+// namesOrAll lists what a cluster takes or offers; none stands for all.
+func namesOrAll(names []string) string {
+	if len(names) == 0 {
+		return "all"
+	}
+	return strings.Join(names, ", ")
 }

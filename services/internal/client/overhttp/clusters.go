@@ -49,7 +49,7 @@ func describe(parameters url.Values, c quota.Cluster) {
 	for _, name := range slices.Sorted(maps.Keys(c.Cost)) {
 		prices = append(prices, string(name)+"="+resource.Format(resource.CPU, c.Cost[name])) // thousandths, as of CPU
 	}
-	for name, list := range map[string][]string{"label": labels, "cost": prices, "queue": c.Queues} {
+	for name, list := range map[string][]string{"label": labels, "cost": prices, "queue": c.Queues, "flavor": c.Flavors} {
 		if len(list) > 0 {
 			parameters.Set(name, strings.Join(list, ","))
 		}

@@ -21,6 +21,7 @@ type joinOptions struct {
 	server       *server
 	labels, cost map[string]string
 	queues       []string
+	flavors      []string
 	keys         string
 	namespaces   []string
 	address      string
@@ -47,6 +48,7 @@ which then have to reload it.`,
 	flags.StringToStringVar(&o.labels, "labels", nil, "the `labels` by which workloads select it")
 	flags.StringToStringVar(&o.cost, "cost-per-hour", nil, "the `prices` of resources: of a core, a GiB, or one of everything else")
 	flags.StringSliceVar(&o.queues, "queues", nil, "the `ClusterQueues` whose gangs it takes (default all)")
+	flags.StringSliceVar(&o.flavors, "flavors", nil, "the `ResourceFlavors` that it offers (default all)")
 	flags.StringVar(&o.keys, "keys", "", "the `directory` with the keys of the NATS users, to make those of the cluster")
 	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "the `namespaces` of queues, for the printed command")
 	flags.StringVar(&o.address, "address", "", "the `URL` by which the cluster reaches NATS, such as tls://nats.example:4222, for the printed command")
@@ -79,14 +81,19 @@ func (o *joinOptions) run(cmd *cobra.Command, name string) error {
 			return err
 		}
 	}
-	err = o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
-		return describeCluster(ctx, client, described, cmd.Flags().Changed)
+	var notes []string
+	err = o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) (err error) {
+		notes, err = describeCluster(ctx, client, described, cmd.Flags().Changed)
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "cluster %s is described\n", name)
+	for _, note := range notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+	}
 	if o.keys != "" {
 		if err := makeKeys(out, known, o.keys, name); err != nil {
 			return fmt.Errorf("join %s: make its keys in %s: %w", name, o.keys, err)
@@ -96,12 +103,12 @@ func (o *joinOptions) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// describeCluster has a cluster described. Of a cluster that is described already it keeps what no
-// flag names.
-func describeCluster(ctx context.Context, client *query.Client, described quota.Cluster, given func(flag string) bool) error {
+// describeCluster has a cluster described, and returns what may be a mistake. Of a cluster that is
+// described already it keeps what no flag names.
+func describeCluster(ctx context.Context, client *query.Client, described quota.Cluster, given func(flag string) bool) (notes []string, err error) {
 	c, err := findCluster(ctx, client, described.Name)
 	if err != nil && exit.Code(err) != exit.NotFound {
-		return err
+		return nil, err
 	}
 	if !given("labels") {
 		described.Labels = c.Labels
@@ -112,16 +119,23 @@ func describeCluster(ctx context.Context, client *query.Client, described quota.
 	if !given("queues") {
 		described.Queues = c.Queues
 	}
+	if !given("flavors") {
+		described.Flavors = c.Flavors
+	}
 	change, err := query.HoldRequest{Join: &described, Resume: c.Cordon != nil && c.Cordon.Left}.ConfigureRequest(time.Now())
 	if err == nil {
-		_, err = client.Configure(ctx, "", change)
+		var answer query.ConfigureAnswer
+		answer, err = client.Configure(ctx, "", change)
+		for _, object := range answer.Objects {
+			notes = append(notes, object.Notes...)
+		}
 	}
-	return refusedCluster("join", described.Name, err)
+	return notes, refusedCluster("join", described.Name, err)
 }
 
 // description is what the flags have of the cluster.
 func (o *joinOptions) description(name string) (quota.Cluster, error) {
-	described := quota.Cluster{Name: name, Labels: o.labels, Queues: o.queues}
+	described := quota.Cluster{Name: name, Labels: o.labels, Queues: o.queues, Flavors: o.flavors}
 	if len(o.cost) > 0 {
 		cost, err := quota.ParseCost(o.cost)
 		if err != nil {

@@ -27,7 +27,7 @@ func clusterListCommand(s *server) *cobra.Command {
 func clusterDescribeCommand(s *server) *cobra.Command {
 	o := &describeOptions{server: s}
 	cmd := &cobra.Command{
-		Use: "describe NAME", Short: "Show the state, labels, prices and queues of a cluster, and the workloads with places in it",
+		Use: "describe NAME", Short: "Show the state, labels, prices, queues and flavors of a cluster, and the workloads with places in it",
 		Args: program.Args(1, 1, "one name"), RunE: o.cluster, ValidArgsFunction: completeClusters(s),
 	}
 	program.AddOutput(cmd, cmd.Flags(), &o.output)

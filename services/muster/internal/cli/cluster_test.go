@@ -125,16 +125,17 @@ func TestKeysGoOnceTheClusterHasLeft(t *testing.T) {
 // cluster is described by.
 func TestAnotherDescriptionKeepsWhatIsNotGiven(t *testing.T) {
 	t.Parallel()
-	known := query.ClusterStatus{Name: "east", Labels: map[string]string{"tier": "spot"}, Cost: quota.Cost{"cpu": 1000}, Queues: []string{"a"}}
+	known := query.ClusterStatus{Name: "east", Labels: map[string]string{"tier": "spot"}, Cost: quota.Cost{"cpu": 1000}, Queues: []string{"a"}, Flavors: []string{"spot"}}
 	for name, c := range map[string]struct {
 		arguments []string
 		want      quota.Cluster
 	}{
-		"nothing": {nil, quota.Cluster{Name: "east", Labels: known.Labels, Cost: known.Cost, Queues: known.Queues}},
-		"labels":  {[]string{"--labels", "zone=a"}, quota.Cluster{Name: "east", Labels: map[string]string{"zone": "a"}, Cost: known.Cost, Queues: known.Queues}},
-		"a price": {[]string{"--cost-per-hour", "cpu=2"}, quota.Cluster{Name: "east", Labels: known.Labels, Cost: quota.Cost{"cpu": 2000}, Queues: known.Queues}},
-		"queues":  {[]string{"--queues", "b"}, quota.Cluster{Name: "east", Labels: known.Labels, Cost: known.Cost, Queues: []string{"b"}}},
-		"emptied": {[]string{"--labels", "", "--cost-per-hour", "", "--queues", ""}, quota.Cluster{Name: "east"}},
+		"nothing": {nil, quota.Cluster{Name: "east", Labels: known.Labels, Cost: known.Cost, Queues: known.Queues, Flavors: known.Flavors}},
+		"labels":  {[]string{"--labels", "zone=a"}, quota.Cluster{Name: "east", Labels: map[string]string{"zone": "a"}, Cost: known.Cost, Queues: known.Queues, Flavors: known.Flavors}},
+		"a price": {[]string{"--cost-per-hour", "cpu=2"}, quota.Cluster{Name: "east", Labels: known.Labels, Cost: quota.Cost{"cpu": 2000}, Queues: known.Queues, Flavors: known.Flavors}},
+		"queues":  {[]string{"--queues", "b"}, quota.Cluster{Name: "east", Labels: known.Labels, Cost: known.Cost, Queues: []string{"b"}, Flavors: known.Flavors}},
+		"flavors": {[]string{"--flavors", "reserved,new"}, quota.Cluster{Name: "east", Labels: known.Labels, Cost: known.Cost, Queues: known.Queues, Flavors: []string{"reserved", "new"}}},
+		"emptied": {[]string{"--labels", "", "--cost-per-hour", "", "--queues", "", "--flavors", ""}, quota.Cluster{Name: "east"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,9 +147,10 @@ func TestAnotherDescriptionKeepsWhatIsNotGiven(t *testing.T) {
 			o.labels, _ = cmd.Flags().GetStringToString("labels")
 			o.cost, _ = cmd.Flags().GetStringToString("cost-per-hour")
 			o.queues, _ = cmd.Flags().GetStringSlice("queues")
+			o.flavors, _ = cmd.Flags().GetStringSlice("flavors")
 			described, err := o.description("east")
 			if err == nil {
-				err = describeCluster(t.Context(), query.NewClientOver(m), described, cmd.Flags().Changed)
+				_, err = describeCluster(t.Context(), query.NewClientOver(m), described, cmd.Flags().Changed)
 			}
 			if err != nil || len(m.changed) != 1 || len(m.changed[0].Apply) != 1 {
 				t.Fatalf("asked is %+v, %v", m.changed, err)

@@ -28,3 +28,29 @@ func TestAClusterDescribesNoCluster(t *testing.T) {
 		})
 	}
 }
+
+// A cluster may offer a flavor that comes later: that is a note, and no fault.
+func TestAClusterMayOfferAFlavorThatComesLater(t *testing.T) {
+	t.Parallel()
+	flavor := `{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ResourceFlavor", "metadata": {"name": "spot"}}`
+	cluster := `{"apiVersion": "muster.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "east"}, "spec": {"flavors": ["spot"]}}`
+	for name, c := range map[string]struct {
+		apply []json.RawMessage
+		want  string // of the note of the last object
+	}{
+		"later": {[]json.RawMessage{json.RawMessage(cluster)}, `there is no ResourceFlavor "spot" yet`},
+		"there": {[]json.RawMessage{json.RawMessage(flavor), json.RawMessage(cluster)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan, err := (settings.File{}).Plan(nil, "", query.ConfigureRequest{Apply: c.apply}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := strings.Join(plan.Outcomes[len(plan.Outcomes)-1].Notes, "; ")
+			if !strings.Contains(notes, c.want) || c.want == "" && notes != "" {
+				t.Errorf("the notes are %q, want %q", notes, c.want)
+			}
+		})
+	}
+}

@@ -7,11 +7,12 @@ import (
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/policyfile/kueue"
 	"muster.dev/muster/pkg/state"
 )
 
 // judge adds to the outcomes what the whole makes of each object: whether a queue admits
-// anything, and whether the name of a cohort may be a mistake.
+// anything, and whether the name of a cohort or flavor may be a mistake.
 func (p *Plan) judge() error {
 	tree, err := quota.New(state.PolicyOf(p.Settings.Queues, p.Settings.Policy))
 	if err != nil {
@@ -27,6 +28,8 @@ func (p *Plan) judge() error {
 		case "ClusterQueue":
 			o.Held = tree.HeldBy("", "", o.Name)
 			notes = attachNotes(o, notes, fmt.Sprintf("clusterQueue %q: cohortName", o.Name))
+		case kueue.Cluster:
+			notes = attachNotes(o, notes, fmt.Sprintf("cluster %q: flavors", o.Name))
 		case "Cohort":
 			notes = attachNotes(o, notes, fmt.Sprintf("cohort %q: parentName", o.Name))
 		case "LocalQueue":

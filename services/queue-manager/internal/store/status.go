@@ -165,7 +165,7 @@ func describeClusters(policy quota.Config, answer *query.StatusAnswer) {
 	}
 	for _, described := range policy.Clusters {
 		c := of(described.Name)
-		c.Labels, c.Cost, c.Queues = described.Labels, described.Cost, described.Queues
+		c.Labels, c.Cost, c.Queues, c.Flavors = described.Labels, described.Cost, described.Queues, described.Flavors
 	}
 	for _, cordon := range policy.ClusterCordons {
 		of(cordon.Name).Cordon = &cordon
