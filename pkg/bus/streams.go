@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/service/pause"
 )
@@ -89,33 +91,64 @@ func withoutLeader(err error) bool {
 // created again: the server takes messages for it for a while, but no consumer and no
 // change, or it refuses all messages, and after a restart the stream is not there. It
 // returns the names of those; their messages have to be published again.
+//
+// A term begins with it, and each stream takes several requests, so it deals with some streams at
+// once: configureAtOnce bounds how many.
 func (b *Bus) ConfigureStreams(ctx context.Context) (remade []string, err error) {
-	asks := true // until a question has no answer
-	for _, config := range streams() {
-		config.Replicas = b.replicas
-		stream, err := b.configure(ctx, &config)
-		if err == nil && config.Replicas <= 1 && asks { // of several servers another one leads the stream then
-			asks, err = b.writable(ctx, stream)
-			if err != nil && !withoutFiles(err) {
-				// As on a full disk: the other streams and the leader can go on.
-				b.logger.Error("NATS refuses every write to a stream; check its disk and restart NATS", zap.String("stream", config.Name), zap.Error(err))
-				err = nil
+	all := streams()
+	again := make([]bool, len(all))
+	var silent atomic.Bool
+	group, configuring := errgroup.WithContext(ctx)
+	group.SetLimit(configureAtOnce)
+	for i, config := range all {
+		group.Go(func() (err error) {
+			config.Replicas = b.replicas
+			if again[i], err = b.configureSound(ctx, configuring, config, &silent); err != nil {
+				return fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), explained(err))
 			}
-		}
-		if withoutFiles(err) {
-			b.logger.Error("stream has no files any more; recreating it", zap.String("stream", config.Name), zap.Error(err))
-			if err = b.js.DeleteStream(ctx, config.Name); err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
-				_, err = b.createStream(ctx, config)
-				remade = append(remade, config.Name)
-			}
-		}
-		if err != nil {
-			b.storage.Note(madeStreams, err, time.Now())
-			return remade, fmt.Errorf("create or update stream %s with %d replicas: %w", config.Name, max(config.Replicas, 1), explained(err))
+			return nil
+		})
+	}
+	err = group.Wait()
+	for i, config := range all {
+		if again[i] {
+			remade = append(remade, config.Name)
 		}
 	}
-	b.storage.Note(madeStreams, nil, time.Now())
-	return remade, nil
+	b.storage.Note(madeStreams, err, time.Now())
+	return remade, err
+}
+
+// configureAtOnce bounds the requests for streams that are on their way at once. Each is work for
+// all of several servers, which have messages to store meanwhile.
+const configureAtOnce = 4
+
+// configureSound configures a stream, and makes it again if it has no files any more. A failure of
+// another stream ends configuring, but not ctx: a stream that is deleted has to be created. silent
+// is set once a question whether a stream can be written has no answer, and none is asked then.
+func (b *Bus) configureSound(ctx, configuring context.Context, config jetstream.StreamConfig, silent *atomic.Bool) (remade bool, err error) {
+	stream, err := b.configure(configuring, &config)
+	if err == nil && config.Replicas <= 1 && !silent.Load() { // of several servers another one leads the stream then
+		var answered bool
+		answered, err = b.writable(configuring, stream)
+		if !answered {
+			silent.Store(true)
+		}
+		if err != nil && !withoutFiles(err) {
+			// As on a full disk: the other streams and the leader can go on.
+			b.logger.Error("NATS refuses every write to a stream; check its disk and restart NATS", zap.String("stream", config.Name), zap.Error(err))
+			err = nil
+		}
+	}
+	if !withoutFiles(err) {
+		return false, err
+	}
+	b.logger.Error("stream has no files any more; recreating it", zap.String("stream", config.Name), zap.Error(err))
+	if err = b.js.DeleteStream(ctx, config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, err
+	}
+	_, err = b.createStream(ctx, config)
+	return true, err
 }
 
 // configure brings a stream to a configuration, which gets what the stream keeps of its own:

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 )
@@ -16,18 +18,27 @@ type inputs struct {
 	pending  []<-chan struct{} // not yet caught up
 }
 
-func subscribe(ctx context.Context, b *bus.Bus) (in *inputs, err error) {
-	in = &inputs{}
-	if in.capacity, err = b.Follow(ctx, bus.CapacityStream, event.CapacityFilter("*")); err != nil {
-		return nil, err
-	}
-	if in.status, err = b.Follow(ctx, bus.StatusStream, event.StatusFilter()); err != nil {
-		return nil, err
-	}
-	if in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true}); err != nil {
-		return nil, err
-	}
-	if in.checked, err = b.Work(ctx, bus.Work{Stream: bus.CheckedStream, Durable: bus.QueueManagerDurable, TakeOver: true}); err != nil {
+// subscribe subscribes to all inputs at once, because a term waits for each answer of NATS.
+func subscribe(ctx context.Context, b *bus.Bus) (*inputs, error) {
+	in := &inputs{}
+	var group errgroup.Group // without a context of its own: the subscriptions outlive it
+	group.Go(func() (err error) {
+		in.capacity, err = b.Follow(ctx, bus.CapacityStream, event.CapacityFilter("*"))
+		return err
+	})
+	group.Go(func() (err error) {
+		in.status, err = b.Follow(ctx, bus.StatusStream, event.StatusFilter())
+		return err
+	})
+	group.Go(func() (err error) {
+		in.work, err = b.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true})
+		return err
+	})
+	group.Go(func() (err error) {
+		in.checked, err = b.Work(ctx, bus.Work{Stream: bus.CheckedStream, Durable: bus.QueueManagerDurable, TakeOver: true})
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	in.pending = []<-chan struct{}{in.capacity.CaughtUp, in.status.CaughtUp}
