@@ -454,7 +454,7 @@ func TestLeasesAreBoundByName(t *testing.T) {
 			for _, rule := range rules {
 				names, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
 				verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
-				bound := slices.Equal(names, []string{release + "-" + service + "-east"}) && slices.Equal(verbs, []string{"get", "update"})
+				bound := slices.Equal(names, []string{release + "-" + service + "-east"}) && slices.Equal(verbs, []string{"get", "update", "watch"})
 				if makes := len(names) == 0 && slices.Equal(verbs, []string{"create"}); !bound && !makes {
 					t.Errorf("%s may %v Leases %v", service, verbs, names)
 				}

@@ -98,7 +98,7 @@ func TestServicesHoldTheirOwnLeasesOnly(t *testing.T) {
 	for i, service := range []string{CapacityWatcher, Dispatcher} {
 		t.Run(service, func(t *testing.T) {
 			want := []rbacv1.PolicyRule{
-				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update"}},
+				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{service + "-east"}, Verbs: []string{"get", "update", "watch"}},
 				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
 			}
 			if roles[i].Kind != "Role" || roles[i].Namespace != Namespace {
