@@ -34,7 +34,8 @@ type Options struct {
 	Later func(time.Duration, func())
 	// Epoch is that of the lease.
 	Epoch int64
-	// Held returns an error once the lease is lost.
+	// Held returns an error that wraps lease.ErrLost while the lease is not held. Nothing is
+	// published then, and everything that has changed once it is held again.
 	Held func() error
 	// Asked are the requests of queue-manager; nil for none.
 	Asked <-chan *event.ReportWanted

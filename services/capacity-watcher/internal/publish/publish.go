@@ -139,10 +139,12 @@ func (p *Publisher) Run(ctx context.Context) error {
 			p.Answer(ctx, q)
 		}
 		err := p.PublishChanges(ctx)
-		if errors.Is(err, bus.ErrReplaced) || errors.Is(err, lease.ErrLost) {
+		switch {
+		case errors.Is(err, bus.ErrReplaced):
 			return err
-		}
-		if err != nil && ctx.Err() == nil {
+		case errors.Is(err, lease.ErrLost): // ctx ends if another process has it
+			p.Later(retryAfter, p.notify)
+		case err != nil && ctx.Err() == nil:
 			p.Metrics.failures.Inc()
 			p.Logger.Warn("cannot publish observations; retrying", zap.Error(err), zap.Duration("after", retryAfter))
 			p.Later(retryAfter, p.notify)

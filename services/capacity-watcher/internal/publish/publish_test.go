@@ -3,8 +3,10 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/kube/lease"
 	"muster.dev/muster/pkg/local/natsserver"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -94,6 +97,54 @@ func await(t *testing.T, synced <-chan struct{}) {
 	case <-synced:
 	case <-time.After(10 * time.Second):
 		t.Fatal("no list within 10s")
+	}
+}
+
+// TestALeaseThatLapses: what changes while the lease is not held is published when it is again,
+// in the same term.
+func TestALeaseThatLapses(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	synced, asked := make(chan struct{}, 100), make(chan struct{}, 100)
+	var lapsed atomic.Bool
+	p := publish.New(publish.Options{
+		Bus: b, Cluster: "c", ResyncEvery: time.Hour, Logger: zaptest.NewLogger(t),
+		Metrics: publish.NewMetrics(prometheus.NewRegistry()), Synced: func() { synced <- struct{}{} }, Epoch: 7,
+		Held: func() error {
+			if !lapsed.Load() {
+				return nil
+			}
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return fmt.Errorf("%w, or may", lease.ErrLost)
+		},
+	}, publish.History{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	lapsed.Store(true)
+	p.Apply(func(cache *observed.Cache) { cache.SetNode(machine("n")) })
+	p.Complete()
+	for range 2 { // it tries again
+		select {
+		case <-asked:
+		case err := <-ended:
+			t.Fatalf("the publisher has ended with %v", err)
+		}
+	}
+	if got := values(t, b); len(got) != 0 {
+		t.Errorf("published while the lease was not held: %v", got)
+	}
+	lapsed.Store(false)
+	await(t, synced)
+	if got := values(t, b); len(got) == 0 {
+		t.Error("nothing is published although the lease is held again")
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the publisher ended with %v", err)
 	}
 }
 
