@@ -14,7 +14,8 @@ type leaseObject struct {
 	epoch   int64 // in its annotation
 }
 
-// Times of a lease, as package lease and client-go have them.
+// Times of a lease. Those of package lease are shorter by default, and its terms outlive a lapse;
+// those here end with it.
 const (
 	leaseDuration = 8 * time.Second
 	leaseRenewal  = leaseDuration / 6

@@ -18,8 +18,10 @@ type Config struct {
 	Duration time.Duration
 }
 
-// defaultDuration is a compromise between a slow take-over and a slow API server.
-const defaultDuration = 8 * time.Second
+// defaultDuration is a compromise between a slow take-over and a slow API server: a holder acts
+// for 3 s after its last renewal, and its successor begins after 4 s. A shorter one would need
+// more writes, and make a holder stop for each slow answer.
+const defaultDuration = 4 * time.Second
 
 // leastDuration leaves time to renew before the margin.
 const leastDuration = 3 * time.Second

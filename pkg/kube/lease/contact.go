@@ -69,7 +69,7 @@ func (r *requests) check(most time.Duration) error {
 }
 
 // begin notes a request, and returns what notes its end. A conflict is an answer: another
-// process was faster.
+// process was faster. So is that there is no Lease: it is created then.
 func (c *Contact) begin(r *requests) (end func(lease *coordination.Lease, err error)) {
 	began := time.Now()
 	c.mu.Lock()
@@ -85,8 +85,11 @@ func (c *Contact) begin(r *requests) (end func(lease *coordination.Lease, err er
 		switch {
 		case err == nil:
 			r.failing, r.cause = time.Time{}, nil
+			if r == &c.writes { // the holder reads the Lease only when a write fails
+				c.reads.failing, c.reads.cause = time.Time{}, nil
+			}
 			c.see(lease)
-		case apierrors.IsConflict(err):
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		case r.failing.IsZero():
 			r.failing, r.cause = began, err
 		default:
@@ -106,6 +109,13 @@ func (c *Contact) see(lease *coordination.Lease) {
 		c.writes.failing, c.writes.cause = time.Time{}, nil
 	}
 	c.renewed = *renewed
+}
+
+// shown notes a renewal that a watch has shown.
+func (c *Contact) shown(lease *coordination.Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.see(lease)
 }
 
 // contacted notes the requests of others.

@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/api/coordination/v1"
 
 	"muster.dev/muster/pkg/service/pause"
 )
@@ -25,16 +24,16 @@ const (
 // holder reads it there and takes a larger one.
 //
 // It retries until the lease is lost or ctx ends. No error of the API server is final: a
-// right may be granted, a token renewed, and the election makes a deleted Lease again.
-func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
+// right may be granted, a token renewed, and a standby makes a deleted Lease again.
+func (e *election) takeEpoch(ctx context.Context) (int64, error) {
 	after := retryAfter
 	for {
-		epoch, err := tryEpoch(ctx, o, identity)
+		epoch, err := e.tryEpoch(ctx)
 		if err == nil || errors.Is(err, ErrLost) {
 			return epoch, err
 		}
-		if ctx.Err() == nil && !apierrors.IsConflict(err) { // most conflicts are with the holder's own renewal
-			o.Logger.Warn("cannot take an epoch; retrying", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err), zap.Duration("after", after))
+		if ctx.Err() == nil {
+			e.Logger.Warn("cannot take an epoch; retrying", e.named(), zap.Error(err), zap.Duration("after", after))
 		}
 		if err := pause.For(ctx, after); err != nil {
 			return 0, err
@@ -43,27 +42,21 @@ func takeEpoch(ctx context.Context, o Options, identity string) (int64, error) {
 	}
 }
 
-func tryEpoch(ctx context.Context, o Options, identity string) (int64, error) {
-	known, err := o.AtLeast(ctx)
+func (e *election) tryEpoch(ctx context.Context) (epoch int64, err error) {
+	known, err := e.AtLeast(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the last epoch published under lease %s/%s: %w", o.Namespace, o.Name, err)
+		return 0, fmt.Errorf("read the last epoch published under lease %s/%s: %w", e.Namespace, e.Name, err)
 	}
-	leases := o.Client.Leases(o.Namespace)
-	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
+	err = e.write(ctx, func(lease *coordination.Lease) {
+		last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // 0 if it is missing or no number
+		epoch = nextEpoch(time.Now(), last, known)
+		if lease.Annotations == nil {
+			lease.Annotations = map[string]string{}
+		}
+		lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
+	})
 	if err != nil {
-		return 0, fmt.Errorf("read lease %s/%s: %w", o.Namespace, o.Name, err)
-	}
-	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != identity {
-		return 0, fmt.Errorf("take an epoch of lease %s/%s: %w", o.Namespace, o.Name, ErrLost)
-	}
-	last, _ := strconv.ParseInt(lease.Annotations[EpochKey], 10, 64) // 0 if it is missing or no number
-	epoch := nextEpoch(time.Now(), last, known)
-	if lease.Annotations == nil {
-		lease.Annotations = map[string]string{}
-	}
-	lease.Annotations[EpochKey] = strconv.FormatInt(epoch, 10)
-	if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
-		return 0, fmt.Errorf("write epoch %d into lease %s/%s: %w", epoch, o.Namespace, o.Name, err)
+		return 0, fmt.Errorf("take epoch %d: %w", epoch, err)
 	}
 	return epoch, nil
 }

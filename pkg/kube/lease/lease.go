@@ -3,37 +3,39 @@
 // token: readers use it to refuse late actions of a former holder.
 //
 //	stand by --> holder --> epoch taken --> work --> work has ended --> lease released
-//	   ^                                     |                              |
-//	   |                                     +-- renewal fails: ErrLost     |
+//	   ^                                     |  ^                           |
+//	   |               no renewal confirmed: |  | renewed                   |
+//	   |                   it does not act (lapsed) --> ErrLost             |
 //	   +--------------------------------------------------------------------+
 //
-// A Lease that is gone is made again by the election, with the annotations that it had. Its
+// What holds at any time, by clocks that only measure lengths of time:
+//
+//   - A holder acts while its own clock says that the lease lasts, counted from when it sent the
+//     last renewal that was confirmed, and less by a margin (Guard).
+//   - A standby takes the Lease when it has seen the same renewal for the duration of the lease, or
+//     at once after a release (election.acquire). So a holder that is killed is replaced after the
+//     duration of the lease and two requests.
+//   - The lease is released after the work has ended, never before.
+//
+// A Lease that is gone is made again by a standby, with the annotations that it had. Its
 // holder begins another term, because a restored etcd may have lost other objects, too.
 //
-// The election is client-go's. The package adds the epoch, which is an annotation of the
-// Lease, and the order at the end of a term: the lease is released after the work has ended,
-// never before.
+// The election is not client-go's, whose standbys poll, with pauses of up to 2.2 times the period
+// in which the holder renews, and whose terms end at once when a lease lapses.
 //
-// Time only decides when to try a take-over, and when a holder that cannot renew stops. It
-// proves nothing, so readers compare epochs. The package does not fence the readers.
+// Time proves nothing to the readers of what a holder sends, so these compare epochs. The package
+// does not fence them.
 package lease
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"muster.dev/muster/pkg/service/boottime"
 	"muster.dev/muster/pkg/service/pause"
 )
 
@@ -41,7 +43,7 @@ import (
 const EpochKey = "muster.dev/epoch"
 
 // ErrLost is wrapped when the lease was lost during the work, and by actions that were
-// refused because of that.
+// refused because of that, or because it has lapsed.
 var ErrLost = errors.New("the lease is lost: another process acts")
 
 // Options are the lease and its settings.
@@ -70,9 +72,6 @@ type Options struct {
 	Pause time.Duration
 }
 
-// renewals is the number of attempts to renew within Duration.
-const renewals = 6
-
 const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
@@ -86,7 +85,7 @@ const (
 // An error of act ends the term, never Run: the next term may succeed. Run releases the
 // lease in between, so that another process may try.
 func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int64) error) error {
-	first, noted := cmp.Or(o.Pause, firstPause), &notes{}
+	first, before := cmp.Or(o.Pause, firstPause), &past{}
 	next := first
 	if o.Contact != nil {
 		o.Contact.bound(o.Duration)
@@ -94,7 +93,7 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 	}
 	for {
 		began := time.Now()
-		err := term(ctx, o, noted, act)
+		err := term(ctx, o, before, act)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -119,129 +118,44 @@ func Run(ctx context.Context, o Options, act func(ctx context.Context, epoch int
 }
 
 // term runs one term, from waiting for the lease to the end of the work.
-func term(ctx context.Context, o Options, noted *notes, act func(context.Context, int64) error) error {
-	identity := o.Holder + "/" + uuid.NewString() // of this term alone
-	electing, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	acted, stopActing := context.WithCancelCause(ctx)
-	defer stopActing(nil)
-	acting := make(chan struct{})
-	finished := make(chan error, 1)
-	confirmed := &witness{LeasesGetter: o.Client, identity: identity, end: stopActing, sinceBoot: boottime.Now, notes: noted}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: confirmed,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-		},
-		LeaseDuration: o.Duration, RenewDeadline: o.Duration * 3 / 4, RetryPeriod: o.Duration / renewals, ReleaseOnCancel: true, Name: o.Name,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) {
-				close(acting)
-				finished <- work(acted, leading, o, identity, act)
-				confirmed.ended.Store(true)
-				end() // releases the lease
-			},
-			OnStoppedLeading: func() {},
-			OnNewLeader: func(holder string) {
-				if holder != identity && holder != "" {
-					o.Standby()
-				}
-			},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("lease %s/%s: %w", o.Namespace, o.Name, err)
+func term(ctx context.Context, o Options, before *past, act func(context.Context, int64) error) error {
+	e := newElection(o, before)
+	if err := e.acquire(ctx); err != nil {
+		return err
 	}
 	if o.Guard != nil {
-		o.Guard.term.Store(&guardedTerm{elector, confirmed, o.Duration})
-		defer o.Guard.term.Store(nil)
+		o.Guard.term.Store(e)
 	}
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-acting: // the work ends first
-		default:
-			confirmed.ended.Store(true)
-			end()
-		}
-	})
-	defer stop()
-	elector.Run(electing)
-	select {
-	case <-acting:
-		err := <-finished
-		if confirmed.refused.Load() {
-			release(o, confirmed)
-		}
-		return err
-	default:
-		return ctx.Err()
+	acting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	keeping, ended := context.WithCancel(context.WithoutCancel(ctx)) // also while the work ends
+	defer ended()
+	kept := make(chan error, 1)
+	go func() {
+		err := e.keep(keeping)
+		stop(err)
+		kept <- err
+	}()
+	err := e.work(acting, act)
+	if o.Guard != nil {
+		o.Guard.term.Store(nil)
 	}
-}
-
-// releaseWithin bounds the release of a lease that the election has given up before its work
-// had ended.
-const releaseWithin = 5 * time.Second
-
-// release gives the Lease up if this term still has it, so that no process waits for its end.
-func release(o Options, confirmed *witness) {
-	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
-	defer cancel()
-	leases := confirmed.Leases(o.Namespace)
-	lease, err := leases.Get(ctx, o.Name, metav1.GetOptions{})
-	if err == nil {
-		lease = lease.DeepCopy()
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(string), new(int32(1))
-		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		o.Logger.Info("lease is not released; it expires", zap.String("lease", o.Namespace+"/"+o.Name), zap.Error(err))
-	}
-}
-
-// work takes an epoch and acts until either context ends.
-func work(ctx, leading context.Context, o Options, identity string, act func(context.Context, int64) error) error {
-	working, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(leading, cancel)()
-	epoch, err := takeEpoch(working, o, identity)
-	if err == nil {
-		o.Logger.Info("lease acquired", zap.String("lease", o.Namespace+"/"+o.Name), zap.Int64("epoch", epoch))
-		err = act(working, epoch)
-	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errOlder), errors.Is(cause, errGone):
-		return cause
-	case leading.Err() != nil:
-		return fmt.Errorf("%w: %w", ErrLost, err)
+	ended()
+	lost := <-kept
+	e.release()
+	before.ended = e.identity
+	if errors.Is(lost, ErrLost) {
+		return lost
 	}
 	return err
 }
 
-// Guard reports whether the lease is held now, by the clock of this machine, which runs
-// on while the process is paused.
-type Guard struct {
-	term atomic.Pointer[guardedTerm]
-}
-
-// guardedTerm is a term that a Guard looks at.
-type guardedTerm struct {
-	elector   *leaderelection.LeaderElector
-	confirmed *witness
-	duration  time.Duration
-}
-
-// margin is how long before its end a lease counts as lost.
-const margin = time.Second
-
-// Check returns an error that wraps ErrLost unless the lease is held.
-func (g *Guard) Check() error {
-	term := g.term.Load()
-	if term == nil || !term.elector.IsLeader() {
-		return ErrLost
+// work takes an epoch and acts until ctx ends.
+func (e *election) work(ctx context.Context, act func(context.Context, int64) error) error {
+	epoch, err := e.takeEpoch(ctx)
+	if err != nil {
+		return err
 	}
-	if held := term.confirmed.held(); held > term.duration-margin {
-		return fmt.Errorf("%w, or may: the last renewal that the API server confirmed was sent %s ago, and the lease lasts %s",
-			ErrLost, held.Truncate(time.Millisecond), term.duration)
-	}
-	return nil
+	e.Logger.Info("lease acquired", e.named(), zap.Int64("epoch", epoch))
+	return act(ctx, epoch)
 }

@@ -1,23 +1,30 @@
 package lease
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	coordination "k8s.io/api/coordination/v1"
 )
 
 // TestTheTimeOfASuspendedMachineCounts: a machine that is suspended goes on as if no time had
-// passed, and others have waited for the lease to end meanwhile.
+// passed, and others have waited for the lease to end meanwhile. It must not act until a renewal is
+// confirmed.
 func TestTheTimeOfASuspendedMachineCounts(t *testing.T) {
 	t.Parallel()
 	boot := 10 * time.Second
-	w := &witness{sinceBoot: func() time.Duration { return boot }}
-	w.sent = w.now()
-	boot += time.Minute
-	if held := w.held(); held < time.Minute {
-		t.Errorf("after a minute in suspension it is held for %s", held)
+	e := &election{Options: Options{Duration: 4 * time.Second}, past: &past{}, sinceBoot: func() time.Duration { return boot }}
+	e.confirm(&coordination.Lease{}, e.now())
+	if err := e.check(); err != nil {
+		t.Errorf("after a renewal: %v", err)
 	}
-	w.sent = w.now()
-	if held := w.held(); held >= time.Minute {
-		t.Errorf("at once it is held for %s", held)
+	boot += time.Minute
+	if held, err := e.held(), e.check(); held < time.Minute || !errors.Is(err, ErrLost) {
+		t.Errorf("after a minute in suspension it is held for %s, and may act: %v", held, err)
+	}
+	e.confirm(&coordination.Lease{}, e.now())
+	if held, err := e.held(), e.check(); held >= time.Minute || err != nil {
+		t.Errorf("at once it is held for %s, and may act: %v", held, err)
 	}
 }
