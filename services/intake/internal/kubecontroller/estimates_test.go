@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -70,6 +71,40 @@ func TestObjectsShowTheirPosition(t *testing.T) {
 			k := &tracked{record: c.record, standing: Standing{Position: c.position}}
 			if got := k.positionText(c.present); got != c.want {
 				t.Errorf("it says %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAGangThatWaitsAgainHasNoOldStanding: where a gang stood before it was admitted says nothing
+// about its next wait, which begins without a position and an estimate. A change within a wait
+// keeps both.
+func TestAGangThatWaitsAgainHasNoOldStanding(t *testing.T) {
+	t.Parallel()
+	at := func(phase workload.Phase, attempt int) *workload.Record {
+		return &workload.Record{Workload: workload.Workload{ID: "one"}, Phase: phase, Attempt: attempt}
+	}
+	for name, c := range map[string]struct {
+		was     *workload.Record
+		changes []*workload.Record
+		want    bool // it still has its position and estimate
+	}{
+		"after it ran":           {at(workload.Queued, 0), []*workload.Record{at(workload.Running, 1), at(workload.Queued, 1)}, false},
+		"its start was not seen": {at(workload.Queued, 0), []*workload.Record{at(workload.Queued, 1)}, false},
+		"another reason":         {at(workload.Queued, 1), []*workload.Record{at(workload.Queued, 1)}, true},
+		"its record comes again": {nil, []*workload.Record{at(workload.Queued, 1)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+			k := &tracked{record: c.was, standing: Standing{Position: 3, Starts: &workload.Estimate{P50: now.Add(time.Hour), P90: now.Add(time.Hour)}}}
+			w := newCrowd()
+			w.controller.tracked["one"] = k
+			for _, record := range c.changes {
+				w.controller.Changed(&event.WorkloadChanged{Record: *record})
+			}
+			if position, starts := k.positionText(""), k.startsText("", now); (position != "") != c.want || (starts != "") != c.want {
+				t.Errorf("it says position %q and start %q, want both: %t", position, starts, c.want)
 			}
 		})
 	}

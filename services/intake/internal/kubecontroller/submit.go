@@ -25,8 +25,7 @@ func (c *Controller) lookUp(ctx context.Context, id workload.ID, k *tracked) err
 	k.record, k.rejected = record, nil
 	c.note(id, func(kept *tracked) {
 		if kept.record == nil {
-			kept.record, kept.rejected, kept.submitted = record, nil, publication{}
-			kept.unannounced = kept.unannounced || record.Phase == workload.Queued
+			kept.learn(record)
 		}
 	})
 	return nil

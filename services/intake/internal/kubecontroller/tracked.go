@@ -73,9 +73,17 @@ func (c *Controller) Changed(e *event.WorkloadChanged) {
 				record.Reason = k.record.Reason
 			}
 		}
-		k.record, k.rejected, k.submitted = &record, nil, publication{}
-		k.unannounced = k.unannounced || record.Phase == workload.Queued
+		k.learn(&record)
 	})
+}
+
+// learn takes in the present record of the workload.
+func (k *tracked) learn(record *workload.Record) {
+	if record.Phase != workload.Queued || k.record != nil && k.record.Attempt != record.Attempt {
+		k.standing = Standing{} // of a wait that is over
+	}
+	k.record, k.rejected, k.submitted = record, nil, publication{}
+	k.unannounced = k.unannounced || record.Phase == workload.Queued
 }
 
 // Rejected records that a submission was refused. If the workload has a record, the
