@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,6 +132,29 @@ const (
 	maxReservations  = 1_000
 	longestReserved  = 10 * 365 * 24 * time.Hour
 )
+
+// pastKept is how long a reservation that is over is kept where there is room.
+const pastKept = 7 * 24 * time.Hour
+
+// Outdated returns the names of the reservations that go when another is made, beside as many
+// more: those that ended more than seven days ago, and where there are too many still, those that
+// ended first. One that is not over stays.
+func Outdated(all []Reservation, more int, now time.Time) (names []string) {
+	var past []Reservation
+	for _, r := range all {
+		if !r.Until.After(now) {
+			past = append(past, r)
+		}
+	}
+	slices.SortFunc(past, func(a, b Reservation) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Name, b.Name)) })
+	tooMany := len(all) + more - maxReservations
+	for i, r := range past {
+		if i < tooMany || now.Sub(r.Until) > pastKept {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
 
 func (v *validation) reservations(c *Config) {
 	if len(c.Reservations) > maxReservations {

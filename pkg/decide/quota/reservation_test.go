@@ -46,6 +46,41 @@ func TestReservationsAreChecked(t *testing.T) {
 	}
 }
 
+// TestPastReservationsMakeRoom: one that ended more than seven days ago goes, and an earlier one
+// where there are too many. One that is not over stays, however many there are.
+func TestPastReservationsMakeRoom(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
+	ended := func(name string, ago time.Duration) Reservation {
+		return Reservation{Name: name, From: now.Add(-1000 * time.Hour), Until: now.Add(-ago)}
+	}
+	live, full := ended("live", -time.Hour), slices.Repeat([]Reservation{ended("live", -time.Hour)}, maxReservations-2)
+	recent := []Reservation{ended("b", time.Hour), ended("a", 2*time.Hour)}
+	for name, c := range map[string]struct {
+		all  []Reservation
+		more int
+		want []string
+	}{
+		"none":                   {},
+		"long ago and lately":    {[]Reservation{live, ended("old", pastKept+time.Second), ended("young", pastKept), ended("older", 2*pastKept)}, 1, []string{"older", "old"}},
+		"as it ends":             {[]Reservation{ended("now", 0)}, maxReservations, []string{"now"}},
+		"there is no room":       {slices.Concat(recent, full), 1, []string{"a"}},
+		"no room for two":        {slices.Concat(recent, full), 2, []string{"a", "b"}},
+		"no room for three":      {slices.Concat(recent, full), 3, []string{"a", "b"}},
+		"there is room":          {slices.Concat(recent, full), 0, nil},
+		"nothing of it is over":  {full, 10, nil},
+		"long ago and no room":   {slices.Concat([]Reservation{ended("old", 2*pastKept)}, recent, full), 1, []string{"old", "a"}},
+		"long ago make the room": {slices.Concat([]Reservation{ended("old", 2*pastKept)}, recent, full), 0, []string{"old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Outdated(c.all, c.more, now); !slices.Equal(got, c.want) {
+				t.Errorf("%q go, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // TestCoveringIsCovers: both name the same nodes.
 func TestCoveringIsCovers(t *testing.T) {
 	t.Parallel()

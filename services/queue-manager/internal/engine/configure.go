@@ -63,7 +63,7 @@ func (l *leader) serveChanges(ctx context.Context, group *errgroup.Group) error 
 // is written first, and what is decided next obeys it. When it is not known whether
 // Postgres has it the term ends.
 func (l *leader) configure(ctx context.Context, c change) error {
-	plan, err := l.File.Plan(l.applied, c.origin, c.request, l.state.LiveByQueue())
+	plan, err := l.File.Plan(l.applied, c.origin, c.request, l.state.LiveByQueue(), time.Now())
 	if err != nil || plan.Empty() || c.request.DryRun {
 		c.answer <- configured{query.ConfigureAnswer{Version: l.state.Version(), Objects: plan.Outcomes}, err}
 		return nil

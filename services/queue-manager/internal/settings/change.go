@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/policyfile/kueue"
@@ -34,9 +35,9 @@ type Plan struct {
 // Empty reports whether everything stays as it is.
 func (p Plan) Empty() bool { return len(p.Written) == 0 && len(p.Removed) == 0 }
 
-// Plan returns what a request comes to. live is how many workloads are in which
+// Plan returns what a request comes to now. live is how many workloads are in which
 // place. Every fault of the whole is in the error.
-func (f File) Plan(present Set, origin string, request query.ConfigureRequest, live map[Place]int) (Plan, error) {
+func (f File) Plan(present Set, origin string, request query.ConfigureRequest, live map[Place]int, now time.Time) (Plan, error) {
 	p := Plan{Set: maps.Clone(present)}
 	if p.Set == nil {
 		p.Set = Set{}
@@ -64,6 +65,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 	for _, key := range request.Delete {
 		faults = append(faults, f.remove(&p, key, origin, keys))
 	}
+	f.makeRoom(&p, now)
 	if len(p.Set) > query.MaxConfigured {
 		faults = append(faults, fmt.Errorf("the change would make %d objects; at most %d are allowed; delete some first", len(p.Set), query.MaxConfigured))
 	}

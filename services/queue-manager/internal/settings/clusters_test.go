@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/services/queue-manager/internal/settings"
@@ -19,10 +20,10 @@ func TestAClusterDescribesNoCluster(t *testing.T) {
 			t.Parallel()
 			manifest := json.RawMessage(`{"apiVersion": "muster.dev/v1beta1", "kind": "` + kind + `", "metadata": {"name": "east"}, "spec": ` + spec + `}`)
 			request := query.ConfigureRequest{Apply: []json.RawMessage{manifest}}
-			if _, err := (settings.File{}).Plan(nil, "east", request, nil); err == nil || !strings.Contains(err.Error(), "only operators describe and cordon clusters") {
+			if _, err := (settings.File{}).Plan(nil, "east", request, nil, time.Time{}); err == nil || !strings.Contains(err.Error(), "only operators describe and cordon clusters") {
 				t.Errorf("from a cluster: %v, want a refusal", err)
 			}
-			if plan, err := (settings.File{}).Plan(nil, "", request, nil); err != nil || len(plan.Written) != 1 {
+			if plan, err := (settings.File{}).Plan(nil, "", request, nil, time.Time{}); err != nil || len(plan.Written) != 1 {
 				t.Errorf("from an operator: %v, %v, want it written", plan.Outcomes, err)
 			}
 		})

@@ -50,12 +50,12 @@ func TestAnOrderToLeaveIsNotReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan, err := c.file.Plan(nil, "", changeOf(t, c.was), nil)
+			plan, err := c.file.Plan(nil, "", changeOf(t, c.was), nil, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := maps.Clone(plan.Set)
-			plan, err = c.file.Plan(before, "", changeOf(t, c.new), nil)
+			plan, err = c.file.Plan(before, "", changeOf(t, c.new), nil, time.Time{})
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("it is refused: %v", err)

@@ -1,0 +1,34 @@
+package settings
+
+import (
+	"time"
+
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/policyfile/kueue"
+)
+
+// makeRoom removes reservations that are over where the change makes another one: their number is
+// bounded, and few people delete them. Those of the file are for its author to delete. The answer does
+// not list what goes, because the request is not about it.
+func (f File) makeRoom(p *Plan, now time.Time) {
+	written := map[kueue.Key]bool{}
+	for _, w := range p.Written {
+		if w.Kind == kueue.Reservation {
+			written[w.Key] = true
+		}
+	}
+	if len(written) == 0 {
+		return
+	}
+	var applied []quota.Reservation
+	for key, a := range p.Set {
+		if key.Kind == kueue.Reservation && !written[key] && a.Unread == nil {
+			applied = append(applied, a.Policy.Reservations...)
+		}
+	}
+	for _, name := range quota.Outdated(applied, len(written)+len(f.Policy.Reservations), now) {
+		key := kueue.Key{Kind: kueue.Reservation, Name: name}
+		delete(p.Set, key)
+		p.Removed = append(p.Removed, key)
+	}
+}
