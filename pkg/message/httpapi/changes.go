@@ -34,7 +34,7 @@ func requestOperations() []Operation {
 		},
 		{
 			ID: "checkpoint", Method: http.MethodPut, Path: "/v1/workloads/{id}/checkpoint", Summary: "Report that a running workload has saved its work, so that its eviction loses less",
-			Parameters: []Parameter{{Name: "at", What: "When it did so, as RFC 3339; the present if it is missing."}},
+			Parameters: []Parameter{{Name: "at", What: "When it did so, as RFC 3339; the present if it is missing or still to come."}},
 			Status:     http.StatusAccepted, Answer: &Changing{}, Refusals: []int{http.StatusNotFound, http.StatusConflict},
 		},
 		{

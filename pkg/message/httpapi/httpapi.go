@@ -58,6 +58,8 @@ type Releasing struct {
 // Changing names the workload that is to be changed.
 type Changing struct {
 	Workload workload.ID `json:"workload"`
+	// Unchanged: it is as asked for already, so no change follows.
+	Unchanged bool `json:"unchanged,omitempty"`
 }
 
 // Caller is as whom a request is answered.

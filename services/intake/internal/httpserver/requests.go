@@ -44,7 +44,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, caller string, a
 			return err
 		}
 	}
-	write(w, http.StatusAccepted, httpapi.Changing{Workload: record.ID})
+	write(w, http.StatusAccepted, httpapi.Changing{Workload: record.ID, Unchanged: message == nil})
 	return nil
 }
 
@@ -84,7 +84,8 @@ func (s *Server) requeue(w http.ResponseWriter, r *http.Request, caller string) 
 
 // checkpoint takes in that a workload has saved its work.
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request, caller string) error {
-	at := time.Now().UTC()
+	now := time.Now().UTC()
+	at := now
 	if text := r.URL.Query().Get("at"); text != "" {
 		var err error
 		if at, err = time.Parse(time.RFC3339, text); err != nil {
@@ -92,21 +93,30 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request, caller strin
 		}
 	}
 	return s.change(w, r, caller, func(record workload.Record, by asker) (event.Payload, error) {
-		switch record.Phase {
-		case workload.Running, workload.Evicting, workload.Cancelling:
-		default:
-			return nil, fail(http.StatusConflict, "workload %s is %s: only one that runs has work to save", record.ID, record.Phase)
-		}
-		last := record.Saved().Last(record.Attempt)
-		switch {
-		case !last.IsZero() && at.Sub(last) < workload.SavedApart:
-			return nil, nil
-		case !at.After(record.Times.Admitted):
-			return nil, fail(http.StatusConflict, "workload %s was admitted at %s, and %s is not after that", record.ID,
-				record.Times.Admitted.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
-		}
-		return &event.WorkloadCheckpoint{Workload: record.ID, Attempt: record.Attempt, At: at, By: by.by, Submitter: by.submitter}, nil
+		return savedAt(record, by, at, now)
 	})
+}
+
+// savedAt is the report of a checkpoint; nil for one that is too near to the last. A time to come
+// counts as the present here too, or each request with one would be stored.
+func savedAt(record workload.Record, by asker, at, now time.Time) (event.Payload, error) {
+	if at.After(now) {
+		at = now
+	}
+	switch record.Phase {
+	case workload.Running, workload.Evicting, workload.Cancelling:
+	default:
+		return nil, fail(http.StatusConflict, "workload %s is %s: only one that runs has work to save", record.ID, record.Phase)
+	}
+	last := record.Saved().Last(record.Attempt)
+	switch {
+	case !last.IsZero() && at.Sub(last) < workload.SavedApart:
+		return nil, nil
+	case !at.After(record.Times.Admitted):
+		return nil, fail(http.StatusConflict, "workload %s was admitted at %s, and %s is not after that", record.ID,
+			record.Times.Admitted.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+	}
+	return &event.WorkloadCheckpoint{Workload: record.ID, Attempt: record.Attempt, At: at, By: by.by, Submitter: by.submitter}, nil
 }
 
 // setPriority sets the priority of a workload.

@@ -42,6 +42,8 @@ type manager struct {
 	happened []query.ActivityRequest
 	decided  []query.DecisionsRequest
 	selected []query.NodesRequest
+	more     []query.Queue // beside the usual ones
+	saved    *workload.Saved
 	problem  error // to every question but those about queues
 }
 
@@ -59,7 +61,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		a := query.Queue{Name: "a", Namespaces: []string{"a1", "a2"}, Submitters: []workload.Submitters{{Who: []string{"http/alice"}, Namespaces: []string{"a1"}}}}
 		b := query.Queue{Name: "b", Namespaces: []string{"b1"}, Submitters: []workload.Submitters{{Who: []string{"http/bob"}}}}
 		return json.Marshal(query.QueuesAnswer{
-			Queues: []query.Queue{a, b, ofCarol("c1"), ofCarol("c2")}, ClusterQueues: []query.ClusterQueue{{Name: "b"}}, Cohorts: []quota.CohortUsage{{Name: "company"}}, Flavors: []quota.Flavor{{Name: "h100"}},
+			Queues: append([]query.Queue{a, b, ofCarol("c1"), ofCarol("c2")}, m.more...), ClusterQueues: []query.ClusterQueue{{Name: "b"}}, Cohorts: []quota.CohortUsage{{Name: "company"}}, Flavors: []quota.Flavor{{Name: "h100"}},
 			PriorityClasses: []quota.PriorityClass{{Name: "urgent"}},
 		})
 	}
@@ -75,7 +77,7 @@ func (m *manager) Ask(_ context.Context, subject string, request []byte) ([]byte
 		m.listed = append(m.listed, asked)
 		var answer query.WorkloadsAnswer
 		for _, r := range []workload.Record{
-			{Workload: workload.Workload{ID: own, Queue: "a", Namespace: "a1", Name: "own"}, Phase: workload.Running, Reason: &workload.Reason{Foreign: []workload.ID{foreign}}},
+			{Workload: workload.Workload{ID: own, Queue: "a", Namespace: "a1", Name: "own"}, Phase: workload.Running, Reason: &workload.Reason{Foreign: []workload.ID{foreign}}, Extra: &workload.Extra{LastSaved: m.saved}},
 			{Workload: workload.Workload{ID: foreign, Queue: "b", Namespace: "b1", Name: "foreign"}, Phase: workload.Succeeded},
 		} {
 			if asked.ID == "" || asked.ID == r.ID {
@@ -148,9 +150,15 @@ type world struct {
 
 func newWorld(t *testing.T, limits Limits) *world {
 	t.Helper()
+	return newWorldOver(t, nil, limits)
+}
+
+// newWorldOver is newWorld with NATS.
+func newWorldOver(t *testing.T, b *bus.Bus, limits Limits) *world {
+	t.Helper()
 	m := &manager{}
 	server := httptest.NewServer(New(Options{
-		Dead: dead{}, Queries: query.NewClientOver(m), Operator: ray.Shipped(), Operators: []string{"olga"}, Budget: budget.New(budget.Default()),
+		Bus: b, Dead: dead{}, Queries: query.NewClientOver(m), Operator: ray.Shipped(), Operators: []string{"olga"}, Budget: budget.New(budget.Default()),
 		Identify: func(r *http.Request) (string, time.Time, error) {
 			if name := r.Header.Get("Authorization"); name != "" {
 				return name, time.Time{}, nil

@@ -2,6 +2,7 @@ package overhttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -44,10 +45,22 @@ func (c *Client) Requeue(ctx context.Context, id workload.ID, why string) error 
 	return c.do(ctx, request{method: http.MethodPost, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/requeue", parameters: reason(why)}, &httpapi.Changing{})
 }
 
-// Checkpoint reports that a workload has saved its work.
+// ErrUnchanged is returned where all is as asked for already, so that no event follows.
+var ErrUnchanged = errors.New("nothing has changed: it is so already")
+
+// Checkpoint reports that a workload has saved its work; without a time, now by the clock of the
+// server. One that is too near to the last gets ErrUnchanged.
 func (c *Client) Checkpoint(ctx context.Context, id workload.ID, at time.Time) error {
-	parameters := url.Values{"at": {at.UTC().Format(time.RFC3339Nano)}}
-	return c.do(ctx, request{method: http.MethodPut, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/checkpoint", parameters: parameters}, &httpapi.Changing{})
+	parameters := url.Values{}
+	if !at.IsZero() {
+		parameters.Set("at", at.UTC().Format(time.RFC3339Nano))
+	}
+	var answer httpapi.Changing
+	err := c.do(ctx, request{method: http.MethodPut, path: "/v1/workloads/" + url.PathEscape(string(id)) + "/checkpoint", parameters: parameters}, &answer)
+	if err == nil && answer.Unchanged {
+		return ErrUnchanged
+	}
+	return err
 }
 
 // SetPriority asks for another priority of a workload.

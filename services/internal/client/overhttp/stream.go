@@ -54,11 +54,20 @@ func (f From) parameters() url.Values {
 	return values
 }
 
-// Step reads the event as a step in the life of a workload.
-func (e Event) Step() (follow.Step, error) {
+// Payload reads what the event has.
+func (e Event) Payload() (event.Payload, error) {
 	payload, err := event.Decode(event.Envelope{Type: e.Type, Data: e.Data})
 	if err != nil {
-		return follow.Step{}, fmt.Errorf("read an event of the stream: %w", err)
+		return nil, fmt.Errorf("read an event of the stream: %w", err)
+	}
+	return payload, nil
+}
+
+// Step reads the event as a step in the life of a workload.
+func (e Event) Step() (follow.Step, error) {
+	payload, err := e.Payload()
+	if err != nil {
+		return follow.Step{}, err
 	}
 	step, known := follow.StepOf(payload)
 	if !known {
@@ -155,7 +164,7 @@ func (l *Life) run(ctx context.Context, c *Client, last workload.Record) error {
 // sameStep reports whether two records show the same.
 func sameStep(a, b workload.Record) bool {
 	return a.Phase == b.Phase && a.Attempt == b.Attempt && a.Queue == b.Queue && a.Holding == b.Holding && a.Priority == b.Priority &&
-		reflect.DeepEqual(a.Hold, b.Hold) && reflect.DeepEqual(a.Reason, b.Reason)
+		reflect.DeepEqual(a.Hold, b.Hold) && reflect.DeepEqual(a.Reason, b.Reason) && a.Saved().Last(a.Attempt).Equal(b.Saved().Last(b.Attempt))
 }
 
 // stream reads server-sent events. Its error wraps exit.ErrUnreachable when the connection is lost.

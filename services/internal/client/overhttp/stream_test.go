@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,13 +66,15 @@ func TestALifeGoesOnAfterAConnection(t *testing.T) {
 }
 
 // TestWhatIsAskedMayBeDoneBeforeTheStreamOpens: the stream begins with the present state, in
-// which only the priority or the hold may be another than in the known one.
+// which only the priority, the hold or the last checkpoint may be another than in the known one.
 func TestWhatIsAskedMayBeDoneBeforeTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	known := workload.Record{Workload: workload.Workload{ID: "a", Queue: "q"}, Phase: workload.Queued}
 	ranked, held := known, known
 	ranked.Priority, held.Hold = 7, &workload.Hold{By: "ann"}
-	for name, other := range map[string]workload.Record{"priority": ranked, "hold": held} {
+	saved := known
+	saved.SetSaved((*workload.Saved)(nil).Next(0, time.Unix(1e9, 0)))
+	for name, other := range map[string]workload.Record{"priority": ranked, "hold": held, "checkpoint": saved} {
 		t.Run(name, func(t *testing.T) {
 			if sameStep(known, other) || !sameStep(other, other) {
 				t.Errorf("another %s is the same state, or the same is another", name)

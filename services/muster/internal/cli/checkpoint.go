@@ -30,10 +30,10 @@ of its own workloads.`,
 		Example: "  muster checkpoint fine-tune\n  muster checkpoint fine-tune --at 2026-01-02T15:04:05Z",
 		Args:    program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			now := time.Now()
-			saved := now
+			var saved time.Time // zero for the time at which queue-manager reads it: the clock here may be wrong
 			if at != "" {
 				var err error
+				now := time.Now()
 				if saved, err = times.Parse(at, now); err != nil || saved.After(now) {
 					return exit.Usagef("--at %q: %s, not in the future", at, times.Want)
 				}
@@ -47,17 +47,28 @@ of its own workloads.`,
 	return cmd
 }
 
+// checkpoint reports that a workload has saved its work; a zero time is the present of
+// queue-manager.
 func (o *requestOptions) checkpoint(at time.Time) change {
+	asked, before := false, time.Time{} // before is the last one before it is asked for
 	return change{
 		verb: "report a checkpoint of", refused: event.NotSaved,
 		made: func(r *workload.Record) string {
 			last := r.Saved().Last(r.Attempt)
-			if last.IsZero() || at.Sub(last) >= workload.SavedApart {
+			near := !at.IsZero() && at.Sub(last) < workload.SavedApart
+			switch {
+			case last.IsZero(), event.IsRefusal(r.Reason):
+				return ""
+			case !asked && !near:
+				return ""
+			// One that is too near to the last changes nothing, and queue-manager answers all the same.
+			case asked && last.Equal(before) && !at.IsZero() && !near:
 				return ""
 			}
 			return "has saved its work at " + last.UTC().Format(time.RFC3339)
 		},
 		ask: func(ctx context.Context, c *connection, r workload.Record) error {
+			asked, before = true, r.Saved().Last(r.Attempt)
 			return c.checkpoint(ctx, r, at, o.by)
 		},
 	}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
+	"muster.dev/muster/services/internal/client/overhttp"
 	"muster.dev/muster/services/internal/client/program"
 )
 
@@ -80,18 +83,29 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 	if err != nil {
 		return err
 	}
-	if err := wanted.ask(ctx, c, record); err != nil {
+	err = wanted.ask(ctx, c, record)
+	if errors.Is(err, overhttp.ErrUnchanged) { // then there is no event
+		fmt.Fprintf(out, "unchanged: %s %s\n", label, cmp.Or(wanted.made(&record), "is so already"))
+		return nil
+	}
+	if err != nil {
 		var refused *query.ProblemError
 		if errors.As(err, &refused) && !refused.Busy {
 			return exit.With(exit.Rejected, fmt.Errorf("%s %s: %w", wanted.verb, label, err))
 		}
 		return err
 	}
+	err = await(following, steps, wanted, label, out)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return exit.With(exit.Timeout, fmt.Errorf("%s %s: no answer within %s; the message is stored, and is processed when queue-manager runs", wanted.verb, label, o.timeout))
+	}
+	return err
+}
+
+// await waits until a change that was asked for is made or refused.
+func await(ctx context.Context, steps life, wanted change, label string, out io.Writer) error {
 	for {
-		step, err := steps.Next(following)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return exit.With(exit.Timeout, fmt.Errorf("%s %s: no answer within %s; the message is stored, and is processed when queue-manager runs", wanted.verb, label, o.timeout))
-		}
+		step, err := steps.Next(ctx)
 		if err != nil {
 			return err
 		}
