@@ -114,7 +114,7 @@ func queueOperations() []Operation {
 			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{}, Refusals: []int{http.StatusNotFound},
 		},
 		{
-			ID: "followAll", Method: http.MethodGet, Path: "/v1/events", Summary: "Stream the events of all workloads that the caller may see",
+			ID: "followAll", Method: http.MethodGet, Path: "/v1/events", Summary: "Stream the events of all workloads that the caller may see, and for operators the changes of clusters",
 			Parameters: spanParameters("the last event of each workload"),
 			Stream:     true, Status: http.StatusOK, Answer: &event.WorkloadChanged{},
 		},

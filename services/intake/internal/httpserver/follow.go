@@ -179,11 +179,8 @@ func (s *Server) followAll(w http.ResponseWriter, r *http.Request, caller string
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	sent := stream{
-		shown: func(p event.Payload) bool {
-			changed, is := p.(*event.WorkloadChanged)
-			return is && s.may(s.presentRights(ctx), caller, changed.Queue, changed.Namespace)
-		},
-		last: func(event.Payload) bool { return false },
+		shown: func(p event.Payload) bool { return s.mayRead(ctx, caller, p) },
+		last:  func(event.Payload) bool { return false },
 	}
 	var followings []*bus.Following
 	for _, subject := range s.visibleSubjects(queues, caller) {
@@ -199,6 +196,18 @@ func (s *Server) followAll(w http.ResponseWriter, r *http.Request, caller string
 		sent.ends = past
 	}
 	return s.send(w, r, sent)
+}
+
+// mayRead reports whether the caller may see an event of any subject: those of workloads by its
+// queues, and the states of clusters, which are of no queue, as an operator.
+func (s *Server) mayRead(ctx context.Context, caller string, p event.Payload) bool {
+	switch p := p.(type) {
+	case *event.WorkloadChanged:
+		return s.may(s.presentRights(ctx), caller, p.Queue, p.Namespace)
+	case *event.ClusterChanged:
+		return s.isOperator(caller)
+	}
+	return false
 }
 
 // mostSubjects bounds the queues whose events are read one by one. Of more all are read, and

@@ -56,10 +56,15 @@ func (o *getOptions) watchBus(ctx context.Context, selected picked, show func(fo
 func watchWeb(ctx context.Context, web *overhttp.Client, selected picked, show func(follow.Step) error) error {
 	handle := func(e overhttp.Event) error {
 		step, err := e.Step()
-		if err != nil {
-			return err
+		if err == nil {
+			return show(step)
 		}
-		return show(step)
+		if payload, unread := e.Payload(); unread == nil {
+			if _, is := payload.(*event.ClusterChanged); is { // which is of no workload
+				return nil
+			}
+		}
+		return err
 	}
 	switch {
 	case selected.id != "":

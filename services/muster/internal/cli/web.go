@@ -108,13 +108,19 @@ func (o *eventsOptions) overWeb(ctx context.Context, web *overhttp.Client, since
 		if err == nil && o.elsewhere(&step.Record) {
 			return nil
 		}
-		if o.output.Data() {
+		payload, _ := e.Payload() // none of one that cannot be read
+		line, shown := o.otherLine(payload)
+		switch {
+		case !shown:
+			return nil
+		case o.output.Data():
 			return o.printData(e.Data, out)
+		case err == nil:
+			return printStep(step, out)
+		case line != "":
+			return printLine(e.At, line, out)
 		}
-		if err != nil {
-			return err
-		}
-		return printStep(step, out)
+		return err
 	}
 	err := error(nil)
 	switch {
