@@ -69,6 +69,7 @@ type term struct {
 	decide                 bool
 	announced              int // how often the term was announced
 	commandsFound          []queuemanager.CommandsFound
+	resent                 []func() // called once the commands that were distrusted are committed
 	decisions              []*queuemanager.Decision
 	failed                 *queuemanager.Decision // and not written, for the cause
 	cause                  error

@@ -53,15 +53,14 @@ func (t *term) decides(p *proc) {
 				return
 			}
 		}
-		for _, found := range t.commandsFound {
-			t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.CommandSubjects(found.Lacks)})
-		}
-		t.commandsFound = nil
+		resent := t.sendAgain()
 		batch := t.gather()
 		t.w.check.reads(t, batch)
 		if !t.runStep(batch) {
 			return
 		}
+		t.resent = append(t.resent, resent...)
+		t.noteResent()
 		if !t.decide && t.behind <= 0 && len(t.capacity)+len(t.status) == 0 {
 			t.decide = true
 			t.do(decisionlog.Input{Kind: decisionlog.CheckRights})
@@ -143,6 +142,7 @@ func (t *term) commits(p *proc) {
 			return // what was not written is given back at the end of the term
 		}
 		t.decisions = t.decisions[1:]
+		t.noteResent()
 		t.decider.wake()
 	}
 }

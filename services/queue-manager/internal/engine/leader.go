@@ -98,9 +98,9 @@ func (l *leader) run(ctx context.Context) error {
 		case <-maintain.C:
 			err = l.maintain(ctx)
 		case found := <-l.commandsFound:
-			l.resends.replace(l.state.CommandSubjects(found.Lacks))
+			l.resends.replace(l.state.CommandSubjects(found.Lacks), found.Committed)
 		case <-l.resends.left():
-			l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.resends.next()})
+			l.sendAgain()
 		case u := <-l.undeliverable:
 			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-l.questions:
@@ -193,16 +193,16 @@ func (l *leader) runStep(ctx context.Context, first *bus.Delivery) error {
 	l.reportIllegalTransitions()
 	single := l.single > 0
 	l.single = max(0, l.single-len(batch))
-	if err != nil || decision == nil {
+	if err == nil && decision != nil {
+		err = l.commits.add(ctx, commit{decision: decision, began: began})
+		if err == nil && single { // a batch that cannot be stored must not take the next one with it
+			err = l.commits.flush(ctx, l.epoch)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	if err := l.commits.add(ctx, commit{decision: decision, began: began}); err != nil {
-		return err
-	}
-	if single { // a batch that cannot be stored must not take the next one with it
-		return l.commits.flush(ctx, l.epoch)
-	}
-	return nil
+	return l.endResends(ctx)
 }
 
 // decideOn decides on a batch and prepares the transaction; nil when there is nothing to

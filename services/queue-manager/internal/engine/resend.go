@@ -1,15 +1,38 @@
 package engine
 
+import (
+	"context"
+	"slices"
+
+	"muster.dev/muster/pkg/state/decisionlog"
+)
+
 // resendLimit bounds the commands that one decision sends again. A stream that was lost lacks
 // those of all workloads that run, and submissions are decided between its parts.
 const resendLimit = 500
 
 // resends are the subjects whose commands are still to be sent again.
-type resends struct{ subjects []string }
+type resends struct {
+	subjects []string
+	// committed is to be called once the commands are committed, because the stream may have old
+	// ones; nil when it only lacks some.
+	committed func()
+}
 
-// replace takes what a later comparison has found. It contains what was not sent again since the
-// earlier one.
-func (r *resends) replace(subjects []string) { r.subjects = subjects }
+// replace takes what a later comparison has found. What a stream lacks contains what was not sent
+// again since the earlier one. What it has and may be old does not: that is kept.
+func (r *resends) replace(subjects []string, committed func()) {
+	if committed == nil && r.committed != nil {
+		rest := map[string]bool{}
+		for _, subject := range r.subjects {
+			rest[subject] = true
+		}
+		more := slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool { return rest[subject] })
+		r.subjects = slices.Concat(r.subjects, more)
+		return
+	}
+	r.subjects, r.committed = subjects, committed
+}
 
 // left is ready while there are any.
 func (r *resends) left() <-chan struct{} {
@@ -25,4 +48,30 @@ func (r *resends) next() []string {
 	part := r.subjects[:n:n]
 	r.subjects = r.subjects[n:]
 	return part
+}
+
+// over returns what is to be called once what was decided so far is committed; nil for nothing.
+func (r *resends) over() (committed func()) {
+	if len(r.subjects) == 0 {
+		committed, r.committed = r.committed, nil
+	}
+	return committed
+}
+
+// sendAgain has the next decision send a part of the commands again.
+func (l *leader) sendAgain() {
+	l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.resends.next()})
+}
+
+// endResends waits until commands that were distrusted are committed, once all are decided.
+func (l *leader) endResends(ctx context.Context) error {
+	committed := l.resends.over()
+	if committed == nil {
+		return nil
+	}
+	if err := l.commits.flush(ctx, l.epoch); err != nil {
+		return err
+	}
+	committed()
+	return nil
 }

@@ -159,8 +159,11 @@ func (p *publisher) restore(ctx context.Context, lost bool) error {
 		if err != nil {
 			return err
 		}
-		p.CommandsFound(ctx, CommandsFound{Present: p.withoutStale(present), Distrust: lost})
-		return nil
+		found, err := p.distrusted(ctx, CommandsFound{Present: p.withoutStale(present)}, lost)
+		if err == nil {
+			p.CommandsFound(ctx, found)
+		}
+		return err
 	}
 	if !lost {
 		return nil

@@ -60,7 +60,8 @@ type publisher struct {
 	unmarked bool
 	// kept: some of what was published is still in the outbox, because no watermark that
 	// covers it is stored.
-	kept bool
+	kept   bool
+	resend resend
 	// begun are the subjects of the outbox's messages so far, while the publisher begins.
 	begun map[string]bool
 }
@@ -192,6 +193,9 @@ func (p *publisher) unsent(messages []store.Outgoing) []store.Outgoing {
 // less and less often.
 func (p *publisher) tick(ctx context.Context) error {
 	p.ticks++
+	if err := p.endResend(ctx); err != nil {
+		return err
+	}
 	if !p.own && bits.OnesCount(p.ticks) == 1 {
 		return p.orLater(ctx, p.findEnd(ctx, false))
 	}

@@ -58,6 +58,9 @@ type CommandsFound struct {
 	Present map[string]bool
 	// Distrust: those commands may be old.
 	Distrust bool
+	// Committed is to be called once all that are to be published again are committed. Until then
+	// the next term finds the same. It may be called by any goroutine; nil without Distrust.
+	Committed func()
 }
 
 // Lacks reports whether the command of a subject is to be published again.
@@ -167,6 +170,7 @@ func (r *Relay) begin(ctx context.Context) error {
 	}
 	for _, p := range r.publishers() {
 		p.watermark, p.saved, p.compared = watermarks[p.stream], watermarks[p.stream], watermarks[p.stream]
+		p.resend.noted = watermarks[resendNote(p.stream)].Last > 0
 		if end, compared := p.Compared[p.stream]; compared {
 			p.compared = end
 		}

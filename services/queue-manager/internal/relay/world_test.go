@@ -39,6 +39,7 @@ type ledger struct {
 	removed      func(store.Outgoing)          // called for each message that Sent removes
 	stuck        []int64                       // messages that cannot be removed
 	watermarkErr error                         // of SetWatermark
+	refuseNote   error                         // of SetWatermark, for what is no stream
 	historyErr   error                         // of HistorySince, for more than one event
 }
 
@@ -129,6 +130,9 @@ func (l *ledger) SetWatermark(_ context.Context, _ int64, stream string, waterma
 	defer l.mu.Unlock()
 	if l.watermarkErr != nil {
 		return l.watermarkErr
+	}
+	if l.refuseNote != nil && strings.Contains(stream, "/") {
+		return l.refuseNote
 	}
 	if l.noted != nil {
 		l.noted(stream, watermark)
