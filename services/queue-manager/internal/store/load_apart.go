@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
@@ -154,42 +155,66 @@ func addHeld(r *workload.Record, p workload.Placement, requests, charges []byte)
 	if err := json.Unmarshal(charges, &charged); err != nil {
 		return fmt.Errorf("read the charges %s: %w", charges, err)
 	}
+	for _, scope := range charged.Scopes {
+		if name, is := strings.CutPrefix(scope, quota.QueueScope); is {
+			r.Queue = name
+		}
+	}
 	r.Flavors = append(r.Flavors, workload.PodSetFlavors{PodSet: p.PodSet, Flavors: charged.Flavors})
 	return nil
 }
 
-// errNoHistory: what holds places has steps in its history, which name its queue.
-var errNoHistory = errors.New("it has no history")
-
-// describe completes a record by the last step of the history that says what it holds, and by the
-// manifest.
+// describe completes a record by its history and its manifest, as far as these can be read.
+// Old partitions of the history are dropped, also those of a gang that still runs: without one it
+// is dispatched, in the ClusterQueue to which its places are charged.
 func (a *apart) describe(ctx context.Context, r *workload.Record) error {
-	var at time.Time
-	var usage []byte
-	err := a.tx.QueryRow(ctx, `SELECT phase, at, usage FROM history WHERE workload = $1::uuid AND usage->'held' IS NOT NULL
-		ORDER BY seq DESC LIMIT 1`, uuidText(r.ID)).Scan(&r.Phase, &at, &usage)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errNoHistory
-	}
+	step, phase, at := workload.UsageStep{}, workload.Dispatched, time.Now().UTC()
+	err := a.readable(ctx, func(tx pgx.Tx) error { return lastHeld(ctx, tx, r.ID, &step, &phase, &at) })
 	if err != nil {
 		return err
 	}
-	var step workload.UsageStep
-	if err := json.Unmarshal(usage, &step); err != nil {
-		return fmt.Errorf("read usage %s: %w", usage, err)
-	}
-	r.Queue, r.Namespace, r.Submitter = step.Queue, step.Namespace, step.Submitter
+	r.Phase, r.Queue, r.Namespace, r.Submitter = phase, cmp.Or(step.Queue, r.Queue), step.Namespace, step.Submitter
 	r.Times = workload.Times{Submitted: at, Admitted: at, Dispatched: at}
 	if r.Phase == workload.Running {
 		r.Times.Running = at
 	}
-	err = a.tx.QueryRow(ctx, `SELECT coalesce(manifest->>'kind', ''), coalesce(manifest->'metadata'->>'name', '') FROM manifests
-		WHERE workload = $1::uuid`, uuidText(r.ID)).Scan(&r.Kind, &r.Name)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
-	}
+	err = a.readable(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT coalesce(manifest->>'kind', ''), coalesce(manifest->'metadata'->>'name', '') FROM manifests
+			WHERE workload = $1::uuid`, uuidText(r.ID)).Scan(&r.Kind, &r.Name)
+	})
 	if r.Name = strings.TrimSpace(r.Name); r.Name == "" {
 		r.Name = string(r.ID)
+	}
+	return err
+}
+
+// lastHeld reads the last step of the history that says what a workload holds; where none is kept,
+// only when the last step was.
+func lastHeld(ctx context.Context, tx pgx.Tx, id workload.ID, step *workload.UsageStep, phase *workload.Phase, at *time.Time) error {
+	var last workload.Phase
+	var since time.Time
+	var usage []byte
+	err := tx.QueryRow(ctx, `SELECT phase, at, CASE WHEN usage->'held' IS NOT NULL THEN usage END FROM history WHERE workload = $1::uuid
+		ORDER BY usage->'held' IS NOT NULL DESC, seq DESC LIMIT 1`, uuidText(id)).Scan(&last, &since, &usage)
+	if err != nil {
+		return err
+	}
+	if *at = since; usage == nil {
+		return nil
+	}
+	var read workload.UsageStep
+	if err := json.Unmarshal(usage, &read); err != nil {
+		return nil // the places are known all the same
+	}
+	*step, *phase = read, last
+	return nil
+}
+
+// readable reads what is there and the database does not refuse.
+func (a *apart) readable(ctx context.Context, read func(pgx.Tx) error) error {
+	err := pgx.BeginFunc(ctx, a.tx, read)
+	if errors.Is(err, pgx.ErrNoRows) || Suspect(err) {
+		return nil
 	}
 	return err
 }
