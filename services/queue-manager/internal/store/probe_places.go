@@ -77,7 +77,7 @@ func (p *probe) attribute(ctx context.Context, of map[workload.ID][]state.Reserv
 // scopes in which nothing can be used, or the refusal as it was.
 func (p *probe) causes(ctx context.Context, r Refusal, reserved []state.Reservation) ([]Refusal, error) {
 	alone := *p
-	alone.refused = nil
+	alone.refused, alone.passed = nil, nil
 	nodes := slices.CompactFunc(slices.SortedFunc(slices.Values(reserved), byNode), func(x, y state.Reservation) bool { return nodeOf(x) == nodeOf(y) })
 	err := probePart(ctx, &alone, PartPlaces, nodes, func(b *pgx.Batch, some []state.Reservation) {
 		alone.queueMadeUp(b, reservedOn(some, reserved), nil)
@@ -85,8 +85,8 @@ func (p *probe) causes(ctx context.Context, r Refusal, reserved []state.Reservat
 	if err != nil {
 		return nil, err
 	}
-	if found := withoutGuards(alone.refused); len(found) > 0 {
-		return found, nil
+	if found := withoutGuards(alone.refused); len(found) > 0 || alone.passed != nil {
+		return found, unlessFound(found, alone.passed)
 	}
 	alone.refused = nil
 	err = probePart(ctx, &alone, PartCharges, scopesOf(reserved), func(b *pgx.Batch, scopes []string) {
@@ -95,10 +95,19 @@ func (p *probe) causes(ctx context.Context, r Refusal, reserved []state.Reservat
 	if err != nil {
 		return nil, err
 	}
-	if found := withoutGuards(alone.refused); len(found) > 0 {
-		return found, nil
+	if found := withoutGuards(alone.refused); len(found) > 0 || alone.passed != nil {
+		return found, unlessFound(found, alone.passed)
 	}
 	return []Refusal{r}, nil
+}
+
+// unlessFound is the error for which a part could not be tried, unless another part is to blame: one
+// that was not tried is not innocent, and the workload may be.
+func unlessFound(found []Refusal, passed error) error {
+	if len(found) > 0 {
+		return nil
+	}
+	return passed
 }
 
 func nodeOf(r state.Reservation) admission.NodeKey {
