@@ -216,19 +216,39 @@ func epochOf(id string) (epoch int64, ours bool) {
 	return epoch, err == nil
 }
 
-// LastEpoch is the largest epoch in the ids of the streams' last messages; 0 for none.
+// LastEpoch is the largest epoch in the ids of the streams' last messages from the outbox; 0 for
+// none.
 func LastEpoch(ctx context.Context, streams Streams) (last int64, err error) {
 	for _, stream := range []string{bus.DispatchStream, bus.EventsStream} {
-		state, err := streams.State(ctx, stream)
-		if err == nil && state.Last > 0 {
-			err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: state.Last}, func(d bus.Delivery) error {
-				if epoch, ours := epochOf(d.MessageID()); ours {
-					last = max(last, epoch)
-				}
-				return nil
-			})
-		}
+		epoch, err := lastEpochIn(ctx, streams, stream)
 		if err != nil && !errors.Is(err, bus.ErrNoStream) {
+			return 0, err
+		}
+		last = max(last, epoch)
+	}
+	return last, nil
+}
+
+// lastEpochIn reads the end of a stream, and more of it while that has no message from the outbox:
+// behind them may be some of other services, states of clusters, and what is published beside the
+// outbox.
+func lastEpochIn(ctx context.Context, streams Streams, stream string) (last int64, err error) {
+	state, err := streams.State(ctx, stream)
+	if err != nil {
+		return 0, err
+	}
+	for _, length := range []uint64{1, 100, 10_000} {
+		if last > 0 || state.Last == 0 {
+			break
+		}
+		from := bus.From{Sequence: max(1, state.Last-min(length, state.Last)+1)}
+		err := streams.Since(ctx, stream, filterOf(stream), from, func(d bus.Delivery) error {
+			if epoch, ours := epochOf(d.MessageID()); ours {
+				last = max(last, epoch)
+			}
+			return nil
+		})
+		if err != nil {
 			return 0, err
 		}
 	}
