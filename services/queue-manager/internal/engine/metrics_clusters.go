@@ -10,36 +10,43 @@ import (
 	"muster.dev/muster/pkg/state"
 )
 
-// clusterStates are the states of clusters as last shown. The loop of the term alone uses it.
-type clusterStates map[string]string
+// clusterStates are the states of clusters as last seen, by name. The loop of the term alone uses it.
+type clusterStates map[string]clusterState
 
-// showClusters sets the metrics of clusters, and logs and returns those whose state has changed.
+type clusterState struct {
+	state string
+	shown bool // it has series
+}
+
+// showClusters sets the metrics of clusters, and logs and returns those whose state has changed, also
+// of those that have no series because there are too many.
 func (m *Metrics) showClusters(all []state.ClusterLoad, logger *zap.Logger) (changed []event.ClusterChanged) {
-	shown := clusterStates{}
+	seen := clusterStates{}
 	for i, c := range all {
-		if i == mostLabels {
-			break // each has a series
-		}
-		shown[c.Name] = stateOf(c)
-		m.clusterLive.WithLabelValues(c.Name).Set(float64(c.Live))
+		now := clusterState{stateOf(c), i < mostLabels}
 		was, known := m.clusters[c.Name]
-		switch {
-		case known && was == shown[c.Name]:
-			continue
-		case known:
-			m.clusterState.DeleteLabelValues(c.Name, was)
-			changed = append(changed, event.ClusterChanged{Cluster: c.Name, State: shown[c.Name], Was: was, Live: c.Live})
-			logger.Info("the state of a cluster has changed", zap.String("cluster", c.Name), zap.String("from", was), zap.String("to", shown[c.Name]), zap.Int("workloads", c.Live))
+		if known && was.state != now.state {
+			changed = append(changed, event.ClusterChanged{Cluster: c.Name, State: now.state, Was: was.state, Live: c.Live})
+			logger.Info("the state of a cluster has changed", zap.String("cluster", c.Name), zap.String("from", was.state), zap.String("to", now.state), zap.Int("workloads", c.Live))
 		}
-		m.clusterState.WithLabelValues(c.Name, shown[c.Name]).Set(1)
+		if was.shown && was != now {
+			m.clusterState.DeleteLabelValues(c.Name, was.state)
+		}
+		if now.shown {
+			m.clusterState.WithLabelValues(c.Name, now.state).Set(1)
+			m.clusterLive.WithLabelValues(c.Name).Set(float64(c.Live))
+		} else if was.shown {
+			m.clusterLive.DeleteLabelValues(c.Name)
+		}
+		seen[c.Name] = now
 	}
 	for name, was := range m.clusters {
-		if shown[name] == "" {
-			m.clusterState.DeleteLabelValues(name, was)
+		if _, there := seen[name]; !there && was.shown {
+			m.clusterState.DeleteLabelValues(name, was.state)
 			m.clusterLive.DeleteLabelValues(name)
 		}
 	}
-	m.clusters = shown
+	m.clusters = seen
 	return changed
 }
 

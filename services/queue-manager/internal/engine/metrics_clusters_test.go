@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,4 +56,29 @@ func TestTheStateOfAClusterHasOneSeries(t *testing.T) {
 			t.Errorf("of %+v: %v", step.loads, err)
 		}
 	}
+}
+
+// TestAClusterWithoutSeriesIsWatched: there are series of the first clusters only, and changes of
+// all; a cluster that is none of the first any more loses its series.
+func TestAClusterWithoutSeriesIsWatched(t *testing.T) {
+	t.Parallel()
+	m := NewMetrics(prometheus.NewRegistry())
+	var all []state.ClusterLoad
+	for i := range mostLabels + 1 {
+		all = append(all, state.ClusterLoad{Name: fmt.Sprintf("c%04d", i), Nodes: 1})
+	}
+	shown := func(what string, loads []state.ClusterLoad, want []event.ClusterChanged) {
+		t.Helper()
+		if diff := cmp.Diff(want, m.showClusters(loads, zap.NewNop())); diff != "" {
+			t.Errorf("%s: the changes are (-want +got):\n%s", what, diff)
+		}
+		if states, live := testutil.CollectAndCount(m.clusterState), testutil.CollectAndCount(m.clusterLive); states != min(len(loads), mostLabels) || live != states {
+			t.Errorf("%s: there are %d series of states and %d of workloads, of %d clusters", what, states, live, len(loads))
+		}
+	}
+	shown("at first", all, nil)
+	all[mostLabels].Silent = time.Unix(1, 0)
+	shown("when the last is silent", all, []event.ClusterChanged{{Cluster: all[mostLabels].Name, State: "silent", Was: "ready"}})
+	shown("when there is a new first one", append([]state.ClusterLoad{{Name: "a", Nodes: 1}}, all...), nil)
+	shown("when two are left", all[:2], nil)
 }
