@@ -163,6 +163,7 @@ func opened(d bus.Delivery, open bool) *bus.Delivery {
 func (l *leader) tick(ctx context.Context) error {
 	l.do(decisionlog.Input{Kind: decisionlog.Tick, Grace: l.NodeGrace})
 	l.count()
+	l.Metrics.quarantined.Set(float64(l.memory.KeptOut(l.clock.now())))
 	l.ask()
 	l.publishDemand()
 	l.repeatChecks()

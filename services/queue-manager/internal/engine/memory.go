@@ -5,11 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"muster.dev/muster/pkg/decide/admission"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
-	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // QuarantineSet is what is in quarantine, by the id of the workload, by CLUSTER/NODE, or by the
@@ -99,48 +96,10 @@ func (m *Memory) afterWholeTerm() {
 	clear(m.poison)
 }
 
-// patience is how many commits may fail one after the other with an SQLSTATE that passes by
-// waiting, before a part of the commit may be its cause.
-const patience = 3
-
-// persisting counts a failed commit. It returns the SQLSTATE when waiting has not helped, or has
-// not helped before with something that is among the changes; else the empty string.
-func (m *Memory) persisting(cause error, changes state.Changes) string {
-	code := store.Passing(cause)
-	if code != m.persistent {
-		m.persistent, m.persisted = code, 0
-	}
-	m.persisted++
-	if code == "" || m.persisted <= patience && !m.triedBefore(changes) {
-		return ""
-	}
-	return code
-}
-
-// triedBefore reports whether something that was in quarantine until a time is among the changes.
-func (m *Memory) triedBefore(changes state.Changes) bool {
-	until := func(a state.Quarantined) bool { return !m.quarantined[keyOf(a)].Until.IsZero() }
-	return slices.ContainsFunc(changes.Added, func(a state.Added) bool { return until(state.Quarantined{Workload: a.ID}) }) ||
-		slices.ContainsFunc(changes.Updated, func(r workload.Record) bool { return until(state.Quarantined{Workload: r.ID}) }) ||
-		slices.ContainsFunc(changes.Nodes, func(n state.NodeRow) bool {
-			return until(state.Quarantined{Node: admission.NodeKey{Cluster: n.Cluster, Name: n.Name}})
-		})
-}
-
-// Due reports whether something that a term, which has begun then, keeps out of decisions is to be
-// tried again. That takes another term, because this one has not read what it has left out.
-func (m *Memory) Due(begun, now time.Time) bool {
-	for _, a := range m.quarantined {
-		if a.Over(now) && !a.Over(begun) {
-			return true
-		}
-	}
-	return false
-}
-
 // Sync brings the memory up to date with the quarantine in the ledger. It returns what an
-// operator has released.
-func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {
+// operator has released. What was kept out of decisions until a time that has come is not released:
+// the ledger forgets it after a while.
+func (m *Memory) Sync(quarantined []state.Quarantined, now time.Time) (released []string) {
 	there := map[string]bool{}
 	for _, a := range quarantined {
 		there[keyOf(a)] = true
@@ -148,7 +107,9 @@ func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {
 	}
 	for key := range m.stored {
 		if !there[key] {
-			released = append(released, key)
+			if a := m.quarantined[key]; a.Until.IsZero() || a.Until.After(now) {
+				released = append(released, key)
+			}
 			delete(m.quarantined, key)
 			delete(m.announced, key)
 		}
@@ -161,6 +122,7 @@ func (m *Memory) Sync(quarantined []state.Quarantined) (released []string) {
 // ApplyTo has a step know the quarantine and the poison messages. It comes at the begin of
 // a term, before any message.
 func (m *Memory) ApplyTo(step *Step, now time.Time) {
+	m.forgetScopes(now)
 	step.poison, step.Unrecorded, step.NoPastUsage, step.NoLearned = m.poison, m.unrecorded, m.noPastUsage, m.noLearned
 	m.quarantined.Apply(step, now)
 }

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state"
 )
 
@@ -17,14 +21,14 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.memory.Sync(quarantined)
+	l.memory.Sync(quarantined, l.clock.now())
 	for _, a := range l.memory.addUnread(l.state.Unread()) {
 		l.Metrics.notStorable.WithLabelValues("workload").Inc()
 		l.Logger.Error("cannot read a live workload; it stays as it is", zap.String("workload", string(a.Workload)), zap.String("reason", a.Why))
 	}
 	l.memory.ApplyTo(l.step, l.clock.now())
 	l.storeQuarantine(ctx, l.memory.Unstored(l.state))
-	l.Metrics.quarantined.Set(float64(len(l.memory.quarantined)))
+	l.Metrics.quarantined.Set(float64(l.memory.KeptOut(l.clock.now())))
 	for _, a := range l.memory.Unannounced(l.state) {
 		l.announceQuarantined(ctx, a)
 	}
@@ -34,6 +38,9 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 // errReleased ends a term, so that the next one tries again what was released.
 var errReleased = fmt.Errorf("something was released from quarantine: %w", errTermOver)
 
+// errDue ends a term, so that the next one tries again what was kept out of decisions for a while.
+var errDue = errors.New("something that was kept out of decisions for a while is tried again")
+
 // releaseEvery is how often the leader looks whether something was released.
 const releaseEvery = 2 * time.Second
 
@@ -42,7 +49,7 @@ const releaseEvery = 2 * time.Second
 func (l *leader) checkReleased(ctx context.Context) error {
 	if l.memory.Due(l.clock.began, l.clock.now()) {
 		l.Logger.Info("trying again what was kept out of decisions for a while")
-		return errReleased
+		return errDue
 	}
 	if !l.memory.InQuarantine() || l.clock.now().Sub(l.checkedRelease) < releaseEvery {
 		return nil
@@ -52,11 +59,20 @@ func (l *leader) checkReleased(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	if released := l.memory.Sync(quarantined); len(released) > 0 {
+	released := slices.DeleteFunc(l.memory.Sync(quarantined, l.clock.now()), l.hasEnded)
+	if len(released) > 0 {
 		l.Logger.Info("released from quarantine", zap.Strings("released", released))
 		return errReleased
 	}
 	return nil
+}
+
+// hasEnded reports whether what was in quarantine is a workload that is not live: the ledger
+// forgets it after a while, and there is nothing of it to try again.
+func (l *leader) hasEnded(key string) bool {
+	id := workload.ID(key)
+	unread := slices.ContainsFunc(l.state.Unread(), func(u state.Quarantined) bool { return u.Workload == id })
+	return !strings.Contains(key, "/") && !l.state.Has(id) && !unread
 }
 
 // diagnoseCommit finds what the database refused of a commit, and puts it in quarantine,

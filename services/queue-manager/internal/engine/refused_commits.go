@@ -51,7 +51,7 @@ func (d Diagnosis) Others(batch []bus.Delivery) []bus.Delivery {
 // when the state is not used any more. An empty diagnosis means that nothing of the
 // decision is to blame, or that all of it can be stored now.
 func (w *Writer) Diagnose(ctx context.Context, decision *Decision, cause error, memory *Memory, now time.Time) (Diagnosis, error) {
-	passing := memory.persisting(cause, decision.Changes)
+	passing := memory.persisting(cause, decision.Changes, now)
 	if !store.Suspect(cause) && (passing == "" || !w.commits(ctx, decision.Changes)) {
 		return Diagnosis{}, nil
 	}
@@ -188,7 +188,8 @@ func (e *examination) quarantine(r store.Refusal) state.Quarantined {
 	case r.Part == store.PartEnd, r.Part == store.PartRelease, r.Part == store.PartCommit:
 		a.Level = state.QuarantineFrozen
 	}
-	if before.Level >= a.Level && before.Attempt == a.Attempt {
+	// What was kept out until a time has been tried since, and was not refused for good.
+	if before.Until.IsZero() && before.Level >= a.Level && before.Attempt == a.Attempt {
 		a.Level, a.Attempt = min(before.Level+1, state.QuarantineFrozen), 0
 	}
 	return a
@@ -212,7 +213,7 @@ func (e *examination) moves(id workload.ID) bool {
 // quarantineScope has the workloads of a quota wait.
 func (e *examination) quarantineScope(r store.Refusal) state.Quarantined {
 	a := state.Quarantined{Scope: r.Scope, Level: state.QuarantineHeld, Why: r.Cause.Error()}
-	if before := e.known[keyOf(a)]; e.now.Sub(before.Until) < longestHeld {
+	if before := e.known[keyOf(a)]; recent(before, e.now) {
 		a.Tries = before.Tries
 	}
 	a.Tries++

@@ -157,7 +157,7 @@ func TestWhatDoesNotPassIsLookedFor(t *testing.T) {
 			}
 			memory.Remember(found)
 			memory.afterWholeTerm()
-			later := now.Add(time.Hour)
+			later := now.Add(time.Minute)
 			if again, err := writer.Diagnose(t.Context(), &Decision{Changes: c.changes}, cause, memory, later); err != nil || again.Empty() {
 				t.Errorf("what was kept and is refused again at once is %+v, %v", again, err)
 			}
@@ -170,12 +170,12 @@ func TestATermThatLastsIsPatientAgain(t *testing.T) {
 	t.Parallel()
 	cause, memory := refusalWith("57014"), NewMemory()
 	for i, lasted := range []time.Duration{0, 0, 0, 2 * longTerm, 0, 0, 0} {
-		if code := memory.persisting(cause, state.Changes{}); code != "" && lasted == 0 {
+		if code := memory.persisting(cause, state.Changes{}, time.Now()); code != "" && lasted == 0 {
 			t.Errorf("failure %d: it is looked for %s", i+1, code)
 		}
 		memory.BackOff(cause, false, lasted)
 	}
-	if code := memory.persisting(cause, state.Changes{}); code != "57014" {
+	if code := memory.persisting(cause, state.Changes{}, time.Now()); code != "57014" {
 		t.Errorf("after %d failures it is looked for %q", patience+1, code)
 	}
 }

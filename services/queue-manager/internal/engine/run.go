@@ -86,11 +86,10 @@ func Run(ctx context.Context, o Options) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, errTermOver) {
+		if memory.over(err) {
 			o.Terms.ended(nil)
 			o.Metrics.terms.WithLabelValues("over").Inc()
 			single = 0
-			memory.afterWholeTerm()
 			continue
 		}
 		o.Terms.ended(err)
@@ -102,6 +101,20 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+}
+
+// over reports whether a term has ended in order. One that ends to try something again may have
+// been short: what the database refused before it holds.
+func (m *Memory) over(err error) bool {
+	switch {
+	case errors.Is(err, errDue):
+		m.persisted = 0
+	case errors.Is(err, errTermOver):
+		m.afterWholeTerm()
+	default:
+		return false
+	}
+	return true
 }
 
 // after returns how the next term begins when one has failed: how many inputs are taken one
