@@ -33,7 +33,7 @@ func (d *decision) admit(w *Waiting, a quota.Assess, placed *flavoredSignature, 
 	g := s.started[w.Workload.ID]
 	d.noteEntry(g, g.charges)
 	d.noteStarted(w, g, placements)
-	d.noteTaken(w, cluster)
+	d.noteTaken(w, cluster, placements)
 	s.waiting.Delete(w.Workload.ID)
 	s.removeDemand(w)
 	s.dropSignature(w.signature)

@@ -23,7 +23,7 @@ type Ask struct {
 // ask asks for the nodes that the workload lacks, for want of which it waits, and returns nil
 // when it did. From then on the workload holds the quota of the assignment.
 func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string, why *workload.Reason) *workload.Reason {
-	if w.Grows || !nodesMayHelp(why.Kind) {
+	if w.Grows || !nodesMayHelp(why.Kind) && why != d.keptWhy {
 		return why
 	}
 	check := w.queue.quota.Provisioning(a.Flavors)
@@ -96,6 +96,7 @@ const mostCounted = 32
 // have theirs: two requests would else count on the same free place, and one of the gangs would
 // find that its nodes are too few.
 func (d *decision) lackingAfterRequests(w *Waiting, cluster string, of *workload.Workload, check *quota.Provisioning) []workload.PodCount {
+	d.findKept()
 	fleet, counted := d.state.fleets[cluster], 0
 	savepoint := fleet.Begin()
 	defer fleet.Rollback(savepoint)
@@ -103,16 +104,18 @@ func (d *decision) lackingAfterRequests(w *Waiting, cluster string, of *workload
 		if o.Asked.Cluster != cluster || o.Asked.Placeholders || counted == mostCounted {
 			continue
 		}
-		if part := d.keptPartOf(o); part != nil { // of nodes, too, that have come for it
-			counted++
+		part := d.keptPartOf(o)
+		if part != nil { // of nodes, too, that have come for it
 			fleet.Allocate(part.placed, part.places)
-			continue
 		}
 		has := &workload.Workload{PodSets: slices.DeleteFunc(d.state.tree.Effective(o.placed(), o.Asked.Flavors), func(set workload.PodSet) bool { return set.Count == 0 })}
-		if len(has.PodSets) == 0 {
+		if part == nil && len(has.PodSets) == 0 {
 			continue
 		}
 		counted++
+		if part != nil && o.Asked.Ready || len(has.PodSets) == 0 { // all pods are counted
+			continue
+		}
 		if verdict, _ := d.solve(w.queue, fleet, has); verdict.Outcome == placement.Fits {
 			fleet.Allocate(has, verdict.Placements)
 		}
@@ -131,6 +134,25 @@ func (w *Waiting) placed() []workload.PodSet {
 				sets[i].Count = max(sets[i].Count-p.Pods, 0)
 			}
 		}
+	}
+	return sets
+}
+
+// asksFor are the pods of a workload with a request that nodes are asked for, and all when the
+// nodes are there.
+func (w *Waiting) asksFor() []workload.PodSet {
+	sets := slices.Clone(w.Workload.PodSets)
+	for i := range sets {
+		if w.Asked.Ready {
+			continue
+		}
+		asked := 0
+		for _, p := range w.Asked.Pods {
+			if p.PodSet == sets[i].Name {
+				asked += p.Pods
+			}
+		}
+		sets[i].Count = min(sets[i].Count, asked)
 	}
 	return sets
 }

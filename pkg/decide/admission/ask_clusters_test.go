@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -78,4 +79,37 @@ func TestGangsThatAskedElsewhereAreOfAnotherClass(t *testing.T) {
 		}})
 	}
 	wantPlan(t, decide(s), "ask new [{workers 2}]")
+}
+
+// Nor do gangs that have asked in one cluster by different flavors.
+func TestGangsThatAskedByOtherFlavorsAreOfAnotherClass(t *testing.T) {
+	t.Parallel()
+	by := func(flavor string) []workload.PodSetFlavors {
+		return []workload.PodSetFlavors{{PodSet: "workers", Flavors: map[resource.Name]string{"cpu": flavor, "nvidia.com/gpu": flavor}}}
+	}
+	inA := func(flavor string) admission.Waiting {
+		return admission.Waiting{TriedClusters: []workload.TriedCluster{{Cluster: "a", Flavors: by(flavor)}}}
+	}
+	byAny := func(flavor string) admission.Waiting {
+		return admission.Waiting{Tried: [][]workload.PodSetFlavors{by(flavor)}}
+	}
+	for name, tried := range map[string]func(flavor string) admission.Waiting{"in a cluster": inA, "in all": byAny} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := askingConfig(100)
+			c.Flavors = append(c.Flavors, quota.Flavor{Name: "scarce"})
+			scarce := c.ClusterQueues[0].ResourceGroups[0].Flavors[0]
+			scarce.Name, scarce.Resources = "scarce", []quota.ResourceQuota{{Name: "cpu", Nominal: 1000}, {Name: "nvidia.com/gpu", Nominal: 1}}
+			c.ClusterQueues[0].ResourceGroups[0].Flavors = append(c.ClusterQueues[0].ResourceGroups[0].Flavors, scarce)
+			s := askingState(t, c, nodeIn("a", "cpu", 0))
+			for order, flavor := range []string{"default", "scarce"} {
+				w := tried(flavor)
+				w.Order, w.Workload = int64(order), &workload.Workload{
+					ID: workload.ID("tried-" + flavor), Queue: "queue", PodSets: []workload.PodSet{setOf("workers", 2, 1, 1)},
+				}
+				s.Enqueue(w)
+			}
+			wantPlan(t, decide(s), "ask tried-scarce [{workers 2}]")
+		})
+	}
 }

@@ -17,7 +17,8 @@ type Asked struct {
 	Pods    []workload.PodCount      // for which these are; the others have places on nodes that exist
 	// Since is when they were asked for.
 	Since time.Time
-	// Ready: the nodes are said to be there, or its pods are shown; since when.
+	// Ready: the nodes are said to be there, or its pods are shown; since when it waits for its
+	// places on them.
 	Ready      bool
 	ReadySince time.Time
 	// Placeholders: it shows itself as pods, for an autoscaler to add nodes.
@@ -51,9 +52,10 @@ func (s *State) releaseQuota(w *Waiting) bool {
 	return true
 }
 
-// Provisioned says that the nodes are there since then that a waiting workload has asked for.
+// Provisioned says that the nodes are there that a waiting workload has asked for, and since when
+// it waits for its places on them: that may begin again.
 func (s *State) Provisioned(id workload.ID, since time.Time) {
-	if w := s.waiting.Get(id); w != nil && w.Asked != nil && !w.Asked.Ready {
+	if w := s.waiting.Get(id); w != nil && w.Asked != nil && !(w.Asked.Ready && w.Asked.ReadySince.Equal(since)) {
 		ready := *w.Asked // copies of the state share it
 		ready.Ready, ready.ReadySince = true, since
 		w.Asked = &ready

@@ -9,10 +9,11 @@ import (
 )
 
 // constrained reports whether a reservation applies to the workload, for a head or of
-// nodes, or places are kept from it. It first recomputes all reservations for heads except the workload's own.
-func (d *decision) constrained(w *Waiting) bool {
+// nodes, or places are kept from it in the cluster that was chosen for it. It first recomputes
+// all reservations for heads except the workload's own.
+func (d *decision) constrained(w *Waiting, cluster string) bool {
 	d.reserveHeads(w)
-	return d.mustSpare(w) || len(d.keptFrom(w, "", d.now)) > 0 || slices.ContainsFunc(d.state.reservations, func(r *headReservation) bool { return r.appliesTo(w) })
+	return d.mustSpare(w) || len(d.keptFrom(w, cluster, d.now)) > 0 || slices.ContainsFunc(d.state.reservations, func(r *headReservation) bool { return r.appliesTo(w) })
 }
 
 // allocateReserved allocates, within a what-if on a cluster, what reservations keep
@@ -39,6 +40,7 @@ func (d *decision) allocateReserved(w *Waiting, cluster string) (against []*head
 func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, places []workload.Placement, why *workload.Reason) {
 	var delayed *headReservation
 	var spared *workload.Reason
+	onlyKept := true
 	for _, cluster := range clusters {
 		if _, none := flavored.verdicts[cluster]; none || d.state.fleets[cluster].Len() == 0 {
 			continue
@@ -51,6 +53,7 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []
 			delayed = against[0]
 		}
 		kept := d.keptFrom(w, cluster, d.now)
+		onlyKept = onlyKept && len(kept) > 0 && len(against) == 0 && len(reserved) == 0
 		switch {
 		case spared != nil:
 		case len(reserved) > 0:
@@ -60,8 +63,11 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []
 			spared = kept[0].reasonKept(w)
 		}
 	}
-	d.retryWithoutKept(w)
+	d.retryWithoutKept(w, clusters)
 	if delayed == nil && spared != nil {
+		if onlyKept {
+			d.keptWhy = spared
+		}
 		return "", nil, spared
 	}
 	if delayed == nil {

@@ -15,6 +15,13 @@ import (
 // changed since the last decision. now must not go back.
 func Decide(s *State, now time.Time) Plan {
 	d := &decision{state: s, now: now}
+	d.decide()
+	return d.plan
+}
+
+// decide makes the decision.
+func (d *decision) decide() {
+	s, now := d.state, d.now
 	s.tree.Advance(now)
 	d.orderByUse()
 	d.endBudgetStops()
@@ -42,7 +49,6 @@ func Decide(s *State, now time.Time) Plan {
 	d.plan.NextAt = d.nextAt()
 	s.tree.Settle()
 	s.decidedAt, s.nextAt = now, d.plan.NextAt
-	return d.plan
 }
 
 // Pending reports whether a decision at this time could differ from the last
@@ -85,9 +91,11 @@ type decision struct {
 	reserving int
 	// searching are the queues that have searched lately; nil before the first search.
 	searching map[*queue]bool
-	// keptParts is what is kept for gangs with requests, once it is found.
+	// keptParts is what is kept for gangs with requests, as far as it is found.
 	keptParts []*keptPart
-	keptFound bool
+	keepers   keepers
+	// keptWhy is the last reason of a workload that only kept places keep back; nodes help it.
+	keptWhy *workload.Reason
 	// deferred are of gangs that leave their turn to be shown to others.
 	deferred []deferredAsk
 }

@@ -123,8 +123,8 @@ type classKey struct {
 	grows     workload.ID // a gang that grows is a class of its own
 	namespace string      // in a queue that selects namespaces, and where LimitRanges keep it out of a cluster
 	local     string      // in a queue that is ordered by the use of LocalQueues
-	tried     int         // flavors by which no nodes are asked for
-	triedIn   string      // the clusters in which none are
+	tried     string      // flavors by which no nodes are asked for
+	triedIn   string      // the clusters in which none are, and by which flavors
 	failures  int         // in a queue whose gangs show themselves
 	beyond    string      // the clusters that would refuse its pods
 	reserved  string      // the reservations of nodes that are for it, as one of its queue

@@ -110,6 +110,14 @@ func (s *State) HeadReservations() []HeadReservation {
 // NeverOf returns what is kept of why a workload never fits; nil when it may.
 func NeverOf(s *State, id workload.ID) *workload.Reason { return s.waiting.Get(id).class.never }
 
+// KeptSearches returns the plan of a decision, and how often it looked for what is kept for gangs
+// that have asked for nodes.
+func KeptSearches(s *State, now time.Time) (Plan, int) {
+	d := &decision{state: s, now: now}
+	d.decide()
+	return d.plan, d.keepers.searches
+}
+
 // RegretOf returns the regret of a started gang.
 func RegretOf(s *State, id workload.ID, now time.Time) (accelerators, pods int64) {
 	r := (&decision{state: s, now: now}).regretOf(s.started[id])

@@ -21,7 +21,7 @@ func (d *decision) grow(w *Waiting, a quota.Assess, placements []workload.Placem
 	s.dropSignature(w.signature)
 	d.noteEntry(g, a.Charges)
 	d.noteStarted(w, g, placements)
-	d.noteTaken(w, g.Cluster)
+	d.noteTaken(w, g.Cluster, placements)
 	d.plan.Growths = append(d.plan.Growths, Admission{Workload: g.Workload.ID, Cluster: g.Cluster, Placements: g.Placements, Flavors: g.Flavors})
 	d.effects.reservationsReplanned = true
 }

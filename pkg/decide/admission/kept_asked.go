@@ -8,50 +8,135 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// keepForAskers finds what is kept for gangs with requests, unless it is known. Each has its places
+// mostKeptSearches bounds how often a decision finds what is kept: each gang that takes a node of
+// it has it found again. What was found last then counts until the end of the decision.
+const mostKeptSearches = 16
+
+// keepers are the gangs with requests for which a decision keeps places.
+type keepers struct {
+	// first is the first gang in order for which places may be kept; nil for none.
+	first *Waiting
+	known bool
+	// found: keptParts has all that is kept. in are the clusters of which it has it. searches
+	// counts how often it was looked for.
+	found    bool
+	in       map[string]bool
+	searches int
+}
+
+// keeper returns the first gang in order for which places may be kept, as of the begin of the
+// decision: gangs with requests only leave meanwhile. No node has come yet for those that ask now.
+func (d *decision) keeper() *Waiting {
+	if k := &d.keepers; !k.known {
+		k.known = true
+		if i := slices.IndexFunc(d.state.asked, func(o *Waiting) bool { return d.state.mayKeep(o, d.now) }); i >= 0 {
+			k.first = d.state.asked[i]
+		}
+	}
+	return d.keepers.first
+}
+
+// keepForAskers finds what is kept from a workload for gangs with requests, unless it is known, or
+// all of these have a lower priority.
+func (d *decision) keepForAskers(w *Waiting) {
+	if first := d.keeper(); first != nil && w.Workload.Priority <= first.Workload.Priority {
+		d.findKept()
+	}
+}
+
+// findKept finds what is kept for gangs with requests, unless it is known. Each has its places
 // beside those before it, in as many requests of a cluster as are counted for another.
-func (d *decision) keepForAskers() {
-	if d.keptFound {
+func (d *decision) findKept() {
+	if d.keepers.found || d.keeper() == nil {
 		return
 	}
-	d.keptFound = true
+	d.keepers.found = true
+	d.keepers.searches++
 	counted := map[string]int{}
 	begun := map[string]placement.Savepoint{}
 	for _, o := range d.state.asked {
-		until, cluster := d.state.keptUntil(o), o.Asked.Cluster
+		cluster := o.Asked.Cluster
 		fleet := d.state.fleets[cluster]
-		if !d.now.Before(until) || fleet == nil || counted[cluster] == mostCounted {
+		if fleet == nil || d.keepers.in[cluster] || counted[cluster] == mostCounted || !d.state.mayKeep(o, d.now) {
 			continue
 		}
 		if counted[cluster]++; counted[cluster] == 1 {
 			begun[cluster] = fleet.Begin()
 		}
 		if part := d.partOf(o, fleet); part != nil {
-			part.until = until
 			fleet.Allocate(part.placed, part.places)
 			d.keptParts = append(d.keptParts, part)
 		}
 	}
 	for cluster, savepoint := range begun {
 		d.state.fleets[cluster].Rollback(savepoint)
+		if d.keepers.in == nil {
+			d.keepers.in = map[string]bool{}
+		}
+		d.keepers.in[cluster] = true
 	}
 }
 
 // partOf finds places for as many pods of a gang with a request as there are, on nodes that are
-// not reserved for others; nil when there are none.
+// not reserved for others; nil when there are none. Before the request is provisioned these are the
+// pods that nodes are asked for, on nodes that have come since. A search that has no answer, for
+// want of allowance, too, counts as no place.
 func (d *decision) partOf(o *Waiting, fleet *placement.Fleet) *keptPart {
+	part := &keptPart{asker: o, cluster: o.Asked.Cluster, until: o.Asked.ReadySince.Add(SettleProvisioned)}
+	var nodes []string
+	if !o.Asked.Ready {
+		if nodes, part.until = d.state.cameFor(o.Asked, d.now); len(nodes) == 0 {
+			return nil
+		}
+	}
 	savepoint := fleet.Begin()
 	defer fleet.Rollback(savepoint)
-	d.close(o, o.Asked.Cluster, func(r *quota.Reservation) bool { return r.Conflicts(d.now, o.RunTime) })
-	all := &workload.Workload{PodSets: d.state.tree.Effective(o.Workload.PodSets, o.Asked.Flavors)}
-	sets, _ := d.mostPlaced(o.queue, fleet, all, true)
-	placed := &workload.Workload{PodSets: slices.DeleteFunc(sets, func(set workload.PodSet) bool { return set.Count == 0 })}
-	if len(placed.PodSets) == 0 {
+	d.close(o, part.cluster, func(r *quota.Reservation) bool { return r.Conflicts(d.now, o.RunTime) })
+	on := fleet
+	if !o.Asked.Ready {
+		on = fleet.Only(nodes)
+	}
+	all := &workload.Workload{PodSets: d.state.tree.Effective(o.asksFor(), o.Asked.Flavors)}
+	sets, _ := d.mostPlaced(o.queue, on, all, true)
+	part.placed = &workload.Workload{PodSets: slices.DeleteFunc(sets, func(set workload.PodSet) bool { return set.Count == 0 })}
+	if len(part.placed.PodSets) == 0 {
 		return nil
 	}
-	verdict, _ := d.solve(o.queue, fleet, placed)
+	verdict, _ := d.solve(o.queue, on, part.placed)
 	if verdict.Outcome != placement.Fits {
 		return nil
 	}
-	return &keptPart{asker: o, placed: placed, places: verdict.Placements}
+	part.places = verdict.Placements
+	return part
+}
+
+// noteTaken notes that a workload has got places in a cluster. What is kept there is found again
+// when it was kept for the workload, or when one from which it is not kept is on its nodes.
+func (d *decision) noteTaken(w *Waiting, cluster string, places []workload.Placement) {
+	if d.keptPartOf(w) != nil {
+		d.endKept(w)
+		return
+	}
+	if slices.ContainsFunc(d.keptParts, func(p *keptPart) bool { return p.cluster == cluster && !p.keepsFrom(w) && p.isOn(places) }) {
+		d.dropKept(cluster)
+	}
+}
+
+// endKept ends what is kept for a workload that waits for nodes no longer.
+func (d *decision) endKept(o *Waiting) {
+	if d.keptPartOf(o) == nil {
+		return
+	}
+	d.keptParts = slices.DeleteFunc(d.keptParts, func(p *keptPart) bool { return p.asker == o })
+	d.dropKept(o.Asked.Cluster)
+}
+
+// dropKept has what is kept in a cluster found again.
+func (d *decision) dropKept(cluster string) {
+	if d.keepers.searches >= mostKeptSearches {
+		return
+	}
+	d.keepers.found = false
+	delete(d.keepers.in, cluster)
+	d.keptParts = slices.DeleteFunc(d.keptParts, func(p *keptPart) bool { return p.cluster == cluster })
 }

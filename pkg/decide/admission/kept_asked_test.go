@@ -8,12 +8,22 @@ import (
 	"muster.dev/muster/pkg/decide/admission"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// enqueueAs has one worker of a GPU wait at a priority.
+// keptConfig is a queue whose check asks for nodes, and "plain", which has none.
+func keptConfig(managed ...resource.Name) quota.Config {
+	c := askingConfig(100, managed...)
+	plain := c.ClusterQueues[0]
+	plain.Name, plain.AdmissionChecks = "plain", nil
+	c.ClusterQueues = append(c.ClusterQueues, plain)
+	return c
+}
+
+// enqueueAs has one worker of a GPU wait at a priority, in a queue without a check.
 func enqueueAs(s *admission.State, id workload.ID, priority int32) {
-	s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: id, Queue: "queue", Priority: priority, PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)}}})
+	s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: id, Queue: "plain", Priority: priority, PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)}}})
 }
 
 // cameAt is a node with a GPU that was created so long after the start.
@@ -26,7 +36,7 @@ func cameAt(name string, after time.Duration) capacity.Node {
 // askedForTwo is a state in which gang-0, of priority 1, has asked for two nodes.
 func askedForTwo(t *testing.T) *admission.State {
 	t.Helper()
-	s := askingState(t, askingConfig(100), nodeOf("cpu", 8, 0))
+	s := askingState(t, keptConfig(), nodeOf("cpu", 8, 0))
 	s.Enqueue(admission.Waiting{Workload: &workload.Workload{ID: "gang-0", Queue: "queue", Priority: 1, PodSets: []workload.PodSet{setOf("workers", 2, 1, 1)}}})
 	wantPlan(t, decide(s), "ask gang-0 [{workers 2}]")
 	return s
@@ -61,7 +71,7 @@ func TestNodesThatComeForARequestAreKeptForItsGang(t *testing.T) {
 			s.SetNode(nodeOf("third", 8, 1))
 		}, 1, minute, "admit gang-0, admit other"},
 		"not when the gang has left":  {func(s *admission.State) { provisioned(s); s.Dequeue("gang-0") }, 1, minute, "admit other"},
-		"the gang goes before it can": {func(s *admission.State) { provisioned(s); s.SetNode(nodeOf("second", 8, 1)) }, 1, minute, "ask other [{workers 1}], admit gang-0"},
+		"the gang goes before it can": {func(s *admission.State) { provisioned(s); s.SetNode(nodeOf("second", 8, 1)) }, 1, minute, "admit gang-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +83,7 @@ func TestNodesThatComeForARequestAreKeptForItsGang(t *testing.T) {
 			if test.want != "" {
 				return
 			}
-			if why := s.Reason("other"); why.Kind != workload.ReasonBehindHead || !strings.Contains(why.Message, "only on places that are kept, for at most 5m0s, for workload") {
+			if why := s.Reason("other"); why.Kind != workload.ReasonBehindHead || !strings.Contains(why.Message, "only on places that are kept for a workload of another queue with priority 1") {
 				t.Errorf("it waits for %+v", why)
 			}
 			end := start.Add(minute + admission.SettleProvisioned)
@@ -85,7 +95,7 @@ func TestNodesThatComeForARequestAreKeptForItsGang(t *testing.T) {
 	}
 }
 
-// A gang that waits for kept places starts, or asks for its own, as soon as they are used or free.
+// A gang that waits for kept places starts as soon as they are used or free.
 func TestWhatWasKeptIsFreeWhenTheGangStartsOrLeaves(t *testing.T) {
 	t.Parallel()
 	s := askedForTwo(t)
@@ -148,10 +158,8 @@ func TestAGangAsksForItsNodesBesideThoseThatAreKept(t *testing.T) {
 // No gang is evicted for one that then takes what is kept.
 func TestEvictionsDoNotTakeWhatIsKept(t *testing.T) {
 	t.Parallel()
-	c := askingConfig(100)
-	plain := c.ClusterQueues[0]
-	plain.Name, plain.AdmissionChecks, plain.Preemption = "plain", nil, &quota.Preemption{WithinClusterQueue: quota.LowerPriority}
-	c.ClusterQueues = append(c.ClusterQueues, plain)
+	c := keptConfig()
+	c.ClusterQueues[1].Preemption = &quota.Preemption{WithinClusterQueue: quota.LowerPriority}
 	s := askingState(t, c, nodeOf("old", 8, 1))
 	s.Enqueue(admission.Waiting{Workload: &workload.Workload{ID: "victim", Queue: "plain", PodSets: []workload.PodSet{setOf("workers", 1, 1, 1)}}})
 	wantPlan(t, decide(s), "admit victim")
@@ -168,7 +176,7 @@ func TestEvictionsDoNotTakeWhatIsKept(t *testing.T) {
 // Nodes that are reserved for others are kept for no gang that may not use them.
 func TestReservedNodesAreNotKept(t *testing.T) {
 	t.Parallel()
-	c := askingConfig(100)
+	c := keptConfig()
 	c.Reservations = []quota.Reservation{{
 		Name: "demo", Nodes: []string{"first"}, From: start, Until: start.Add(time.Hour), Workload: "other", Since: start, By: "ann",
 	}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -17,41 +18,84 @@ import (
 // different ways.
 const SettleProvisioned = 5 * time.Minute
 
+// mostKept is for how long a node is kept at most before a request is provisioned: it may have come
+// for another reason, and so may those after it.
+const mostKept = 2 * SettleProvisioned
+
 // keptPart is what a gang with a request has places for, and these places.
 type keptPart struct {
-	asker  *Waiting
-	placed *workload.Workload
-	places []workload.Placement
-	until  time.Time
+	asker   *Waiting
+	cluster string
+	placed  *workload.Workload
+	places  []workload.Placement
+	until   time.Time // then other places may be kept for it, or none
 }
 
-// keptUntil is until when places are kept for a gang that waits for nodes; zero for never. That
-// begins when its request is provisioned, or when a node comes to the cluster that is younger than
-// the request. A request that waits for its nodes keeps nothing.
-func (s *State) keptUntil(o *Waiting) time.Time {
+// mayKeep reports whether places may be kept for a gang with a request: its nodes are said to be
+// there, or its cluster has a node that is younger than the request.
+func (s *State) mayKeep(o *Waiting, now time.Time) bool {
 	a := o.Asked
-	newest := s.newest[a.Cluster]
 	switch {
 	case a.Checks != nil || a.Placeholders:
-		return time.Time{}
+		return false
 	case a.Ready:
-		return a.ReadySince.Add(SettleProvisioned)
-	case !a.Since.IsZero() && newest.After(a.Since):
-		return newest.Add(SettleProvisioned)
+		return now.Before(a.ReadySince.Add(SettleProvisioned))
 	}
-	return time.Time{}
+	newest := s.newest[a.Cluster]
+	return !a.Since.IsZero() && newest.After(a.Since) && now.Before(newest.Add(SettleProvisioned))
+}
+
+// cameFor lists the nodes that may have come for a request that waits for them, and until when it
+// is these; none when the youngest is too old. A node that is created later than now, by the clock
+// of its API server, counts from then on.
+func (s *State) cameFor(a *Asked, now time.Time) (nodes []string, until time.Time) {
+	var oldest, newest time.Time
+	nodes = s.fleets[a.Cluster].Where(func(n *capacity.Node) bool {
+		at := n.Created
+		if !at.After(a.Since) || at.After(now) || !now.Before(at.Add(mostKept)) {
+			return false
+		}
+		if oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+		if at.After(newest) {
+			newest = at
+		}
+		return true
+	})
+	until = newest.Add(SettleProvisioned)
+	if len(nodes) == 0 || !now.Before(until) {
+		return nil, time.Time{}
+	}
+	if end := oldest.Add(mostKept); end.Before(until) {
+		until = end
+	}
+	return nodes, until
 }
 
 // keepsFrom reports whether places are kept from the workload.
 func (p *keptPart) keepsFrom(w *Waiting) bool {
-	return p.asker.Workload.ID != w.Workload.ID && w.Workload.Priority <= p.asker.Workload.Priority
+	switch o := p.asker; {
+	case o.Workload.ID == w.Workload.ID:
+		return false
+	case w.Asked != nil && w.Asked.Checks == nil: // nodes have come for both
+		return before(o, w) < 0
+	default:
+		return w.Workload.Priority <= o.Workload.Priority
+	}
 }
 
-// keptFrom lists what is kept from a workload that starts at that time, in a cluster; empty is
-// any.
+// isOn reports whether one of the places is on a node where places are kept.
+func (p *keptPart) isOn(places []workload.Placement) bool {
+	return slices.ContainsFunc(p.places, func(kept workload.Placement) bool {
+		return slices.ContainsFunc(places, func(taken workload.Placement) bool { return taken.Node == kept.Node })
+	})
+}
+
+// keptFrom lists what is kept from a workload that starts at that time, in a cluster.
 func (d *decision) keptFrom(w *Waiting, cluster string, at time.Time) (parts []*keptPart) {
 	for _, p := range d.keptParts {
-		if (cluster == "" || p.asker.Asked.Cluster == cluster) && at.Before(p.until) && p.keepsFrom(w) {
+		if p.cluster == cluster && at.Before(p.until) && p.keepsFrom(w) {
 			parts = append(parts, p)
 		}
 	}
@@ -74,22 +118,14 @@ func (d *decision) keptPartOf(o *Waiting) *keptPart {
 	return d.keptParts[i]
 }
 
-// dropKept has what is kept found again: the gang waits no longer, or a workload from which
-// nothing is kept has got places in the cluster.
-func (d *decision) dropKept() { d.keptFound, d.keptParts = false, nil }
-
-// noteTaken notes that a workload has got places in a cluster.
-func (d *decision) noteTaken(w *Waiting, cluster string) {
-	if slices.ContainsFunc(d.keptParts, func(p *keptPart) bool { return p.asker.Asked.Cluster == cluster && !p.keepsFrom(w) }) {
-		d.dropKept()
-	}
-}
-
-// retryWithoutKept has the class of a workload tried again when nothing is kept from it any more.
-func (d *decision) retryWithoutKept(w *Waiting) {
-	for _, p := range d.keptFrom(w, "", d.now) {
-		w.class.sparing = true
-		w.class.retryBy(p.until)
+// retryWithoutKept has the class of a workload tried again when something else is kept from it in
+// the clusters where it may get places.
+func (d *decision) retryWithoutKept(w *Waiting, clusters []string) {
+	for _, cluster := range clusters {
+		for _, p := range d.keptFrom(w, cluster, d.now) {
+			w.class.sparing = true
+			w.class.retryBy(p.until)
+		}
 	}
 }
 
@@ -98,8 +134,8 @@ func (p *keptPart) reasonKept(w *Waiting) *workload.Reason {
 	o := p.asker.Workload
 	return &workload.Reason{
 		Kind: workload.ReasonBehindHead,
-		Message: fmt.Sprintf("the workload fits in cluster %s only on places that are kept, for at most %s, for %s with priority %d, for which nodes have come there",
-			p.asker.Asked.Cluster, SettleProvisioned, nameFor(w.Workload, o), o.Priority),
+		Message: fmt.Sprintf("the workload fits in cluster %s only on places that are kept for %s with priority %d, for which nodes have come there",
+			p.cluster, nameFor(w.Workload, o), o.Priority),
 		Foreign: foreign(w.Workload, o),
 	}
 }

@@ -2,7 +2,8 @@ package admission
 
 import "time"
 
-// nextAt returns the earliest time at which a class, a head or a back-off is due.
+// nextAt returns the earliest time at which a class, a head, a back-off or a gang whose nodes have
+// come is due.
 func (d *decision) nextAt() time.Time {
 	var next time.Time
 	note := func(t time.Time) {
@@ -10,6 +11,7 @@ func (d *decision) nextAt() time.Time {
 			next = t
 		}
 	}
+	note(d.state.askedAt)
 	if len(d.state.backingOff) > 0 {
 		note(d.state.backingOff[0].NotBefore)
 	}

@@ -37,7 +37,7 @@ func (d *decision) nominate(n *nomination) {
 	i, _ := slices.BinarySearchFunc(s.nominations, n, func(a, b *nomination) int { return before(a.waiting, b.waiting) })
 	s.nominations = slices.Insert(s.nominations, i, n)
 	d.invalidateReservations(w, n.cluster, n.places)
-	d.noteTaken(w, n.cluster)
+	d.noteTaken(w, n.cluster, n.places)
 	d.noteUsage(w.queue, n.assess)
 }
 

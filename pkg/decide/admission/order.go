@@ -2,11 +2,13 @@ package admission
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
 )
 
 // How long a gang waits before nodes are kept clear for it, where its queue does not set it.
@@ -121,9 +123,12 @@ func byRunTime(a, b *Waiting) int {
 // key returns the class of the workload. In a Backfill queue, and while nodes are reserved,
 // gangs of one class also have equal run times.
 func (w *Waiting) key() classKey {
-	key := classKey{signature: w.signature, priority: w.Workload.Priority, tried: len(w.Tried), beyond: strings.Join(w.beyond, "\n")}
+	key := classKey{signature: w.signature, priority: w.Workload.Priority, beyond: strings.Join(w.beyond, "\n")}
+	for _, flavors := range w.Tried {
+		key.tried += textOf(flavors)
+	}
 	for _, t := range w.TriedClusters {
-		key.triedIn += t.Cluster + "\n"
+		key.triedIn += t.Cluster + textOf(t.Flavors)
 	}
 	if w.Grows {
 		key.grows = w.Workload.ID
@@ -145,6 +150,10 @@ func (w *Waiting) key() classKey {
 	}
 	return key
 }
+
+// textOf returns a text that is equal for equal flavors only: maps are written by their keys, in
+// order.
+func textOf(flavors []workload.PodSetFlavors) string { return fmt.Sprintf("%q\n", flavors) }
 
 // reservedFor returns the reservations that are for the workload itself or its user, not
 // for its queue, as a text.

@@ -94,7 +94,9 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 	if d.mustSpare(w) || d.getsNodesLater(w) { // until the reservation ends, or begins
 		w.class.sparing = true
 	}
-	d.retryWithoutKept(w)
+	if len(d.keptParts) > 0 {
+		d.retryWithoutKept(w, d.state.clustersFor(w))
+	}
 	if !d.maySearch(w) {
 		return nil, nil
 	}

@@ -119,7 +119,7 @@ func (d *decision) askedNow(w *Waiting) bool {
 func (d *decision) withdrawFor(w *Waiting, o quotaVictim) {
 	id := o.Workload.ID
 	d.state.removeWaiting(id)
-	d.dropKept()
+	d.endKept(o.Waiting)
 	d.plan.Waits = slices.DeleteFunc(d.plan.Waits, func(wait Wait) bool { return wait.Workload == id })
 	d.plan.Withdrawals = append(d.plan.Withdrawals, Wait{id, workload.Reason{
 		Kind: workload.ReasonPreempted,

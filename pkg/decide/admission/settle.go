@@ -22,6 +22,7 @@ func (d *decision) settleNominations() {
 				continue
 			}
 			s.withdraw(n)
+			d.dropKept(n.cluster)
 			s.addToClass(w)
 			w.Nominated, w.Reported = false, false
 			s.fresh = append(s.fresh, w)
@@ -31,6 +32,7 @@ func (d *decision) settleNominations() {
 		if len(n.awaits) > 0 && (overused || !n.nodesFree(s)) {
 			continue
 		}
+		d.keepForAskers(w) // beside its places, which are its own until now
 		s.withdraw(n)
 		s.addToClass(w)
 		if w.Grows && len(s.offering(s.clustersFor(w), flavors)) == 0 {
@@ -43,6 +45,7 @@ func (d *decision) settleNominations() {
 		case len(n.awaits) > 0 || d.extend(n):
 			d.nominate(n)
 		default: // it may be behind others, so no decision would report it
+			d.dropKept(n.cluster)
 			w.Nominated, w.Reported = false, false
 			s.fresh = append(s.fresh, w)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
@@ -14,13 +15,15 @@ import (
 // pods waits on: the exact fit decides, not the answer to the request.
 func (d *decision) settleAsked() {
 	s := d.state
-	if !s.events.any() && len(s.fresh) == 0 {
+	if due := !s.askedAt.IsZero() && !d.now.Before(s.askedAt); !due && !s.events.any() && len(s.fresh) == 0 {
 		return
 	}
+	s.askedAt = time.Time{}
 	for _, w := range slices.Clone(s.asked) {
 		if !w.Asked.Ready {
 			continue
 		}
+		d.keepForAskers(w)
 		s.releaseQuota(w)
 		s.addToClass(w)
 		asked := w.Asked
@@ -62,19 +65,44 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	}
 	verdict, _ := d.solveSparing(w.queue, w, w.Asked.Cluster, o.flavored[i].w)
 	if verdict.Outcome != placement.Fits {
-		why := *verdict.Reason()
-		nodes := ""
-		if w.Asked.Placeholders {
-			nodes = "the nodes "
-		}
-		why.Message = w.soFar() + nodes + "do not hold all pods: " + why.Message
-		return &why
+		return d.lacksPlaces(w, o.flavored[i].w, verdict.Reason())
 	}
 	if why := d.topologyConflict(w, verdict.Placements); why != nil {
 		return why
 	}
 	d.admit(w, a, o.flavored[i], w.Asked.Cluster, verdict.Placements)
 	return nil
+}
+
+// lacksPlaces is why a workload has no places on the nodes that have come. It is tried again when
+// places are kept from it no longer.
+func (d *decision) lacksPlaces(w *Waiting, placed *workload.Workload, lacks *workload.Reason) *workload.Reason {
+	cluster := w.Asked.Cluster
+	parts := d.keptFrom(w, cluster, d.now)
+	for _, p := range parts {
+		if at := &d.state.askedAt; at.IsZero() || p.until.Before(*at) {
+			*at = p.until
+		}
+	}
+	if len(parts) > 0 {
+		fleet := d.state.fleets[cluster]
+		savepoint := fleet.Begin()
+		d.close(w, cluster, func(r *quota.Reservation) bool { return r.Conflicts(d.now, w.RunTime) })
+		without, _ := d.solve(w.queue, fleet, placed)
+		fleet.Rollback(savepoint)
+		if without.Outcome == placement.Fits {
+			first := parts[0].asker.Workload
+			why := w.notPlaced(fmt.Sprintf("its places are kept for %s with priority %d, which is before it and for which nodes have come, too", nameFor(w.Workload, first), first.Priority))
+			why.Foreign = foreign(w.Workload, first)
+			return why
+		}
+	}
+	why, nodes := *lacks, ""
+	if w.Asked.Placeholders {
+		nodes = "the nodes "
+	}
+	why.Message = w.soFar() + nodes + "do not hold all pods: " + why.Message
+	return &why
 }
 
 func (w *Waiting) notPlaced(why string) *workload.Reason {

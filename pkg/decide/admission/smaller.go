@@ -94,7 +94,7 @@ func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *t
 		if a.Mode == quota.Within {
 			flavored, offered := o.flavoredFor(a), d.state.offering(clusters, a.Flavors)
 			cluster, placements, why := d.fit(w, a, flavored, offered)
-			if why == nil && d.constrained(w) {
+			if why == nil && d.constrained(w, cluster) {
 				cluster, placements, why = d.backfill(w, flavored, offered)
 			}
 			if why == nil {

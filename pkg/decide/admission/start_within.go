@@ -36,7 +36,7 @@ func (d *decision) admitUnder(w *Waiting, a quota.Assess, flavored *flavoredSign
 	var keptIn *workload.Reason
 	for {
 		cluster, placements, why := d.fit(w, a, flavored, clusters)
-		if why == nil && d.constrained(w) {
+		if why == nil && d.constrained(w, cluster) {
 			cluster, placements, why = d.backfill(w, flavored, clusters)
 		}
 		if why == nil {

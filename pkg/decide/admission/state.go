@@ -43,6 +43,7 @@ type State struct {
 	evictedFor        map[workload.ID]map[workload.ID]bool
 	events            events
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
+	askedAt           time.Time // when one whose nodes have come is tried again without any event; zero for never
 	departed          int64     // gangs that have left without an eviction, or have another priority
 	nodeSizes         map[NodeKey]resource.List
 	namespaces        *namespaces   // copies of the state share them

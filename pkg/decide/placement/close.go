@@ -33,3 +33,21 @@ func (f *Fleet) Where(match func(*capacity.Node) bool) []string {
 	}
 	return names
 }
+
+// Only returns a fleet of some of the nodes, with what is free on them now.
+func (f *Fleet) Only(nodes []string) *Fleet {
+	only := NewFleet()
+	for _, name := range nodes {
+		n := f.nodes[name]
+		if n == nil || !n.present {
+			continue
+		}
+		left := n.Node
+		left.Allocatable, left.Unmanaged, left.UsedPorts = f.columns.list(n.free), nil, n.inUse
+		for resource, amount := range left.Allocatable {
+			left.Allocatable[resource] = max(0, amount)
+		}
+		only.SetNode(left)
+	}
+	return only
+}
