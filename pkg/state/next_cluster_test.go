@@ -1,10 +1,10 @@
 package state
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
@@ -84,29 +84,28 @@ func TestAGangStartsInTheNextCluster(t *testing.T) {
 	}
 }
 
-// When the next cluster leaves before it is asked, the first is asked again after the back-off.
+// When the next cluster is cordoned before it is asked, the first is asked again after the back-off.
+// No round has failed by that: not all clusters were asked.
 func TestAGangAsksAgainWhenTheNextClusterIsGone(t *testing.T) {
 	t.Parallel()
 	a := newAskerOfTwo(t)
-	e := a.gang()
-	flavors := e.Provisioning.Flavors
-	a.withdrawRequest(e, a.now)
-	failed := *e.Provisioning
-	failed.TriedSince, failed.TriedClusters = a.now, nil
-	for _, cluster := range []string{"c", "d"} {
-		failed.TriedClusters = append(failed.TriedClusters, workload.TriedCluster{Cluster: cluster, Flavors: flavors})
-	}
-	e.Provisioning = &failed
-	a.asking[e.ID] = e
-	a.enqueue(e)
+	a.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: a.gang().Attempt, Provision: &event.ProvisionStatus{
+		Name: requestOne, State: event.RequestFailed, Message: "out of stock", Created: true,
+	}}, a.now, a.now)
+	policy := a.policy
+	policy.ClusterCordons = []quota.ClusterCordon{{Name: "d", Since: a.now, By: "ann"}}
+	a.ApplyConfiguration([]Queue{a.queues["q"]}, policy, a.Version()+1)
 	a.step(0)
-	a.sent()
+	a.wantSent("forgotten " + requestOne)
 	if hasRequest(a.gang()) {
 		t.Fatalf("it asks where there were no nodes: %+v", a.gang().Provisioning)
 	}
-	a.step(time.Minute)
+	a.step(time.Minute - time.Second)
+	a.wantSent()
+	a.step(time.Second)
 	a.wantAskedIn("c")
-	if sent := a.sent(); len(sent) != 1 || !strings.HasPrefix(sent[0], "provision ") {
-		t.Errorf("commands are %q, want a request", sent)
+	a.wantSent("provision " + requestTwo)
+	if p := a.gang().Provisioning; p.Failures != 0 || len(p.TriedClusters) > 0 {
+		t.Errorf("the gang has the request %+v, want no failure and no cluster tried", p)
 	}
 }

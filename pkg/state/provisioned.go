@@ -129,14 +129,20 @@ func (l *lifecycle) homeIsSilent(e *entry) bool {
 	return e.Workload.Home() == e.Provisioning.Cluster && !l.admission.Silent(e.Provisioning.Cluster).IsZero()
 }
 
-// settlesSince is since when a workload waits for its places on nodes that have come; zero for not
-// yet. After a silence of the cluster that begins again.
-func (l *lifecycle) settlesSince(e *entry) time.Time {
-	since := e.Provisioning.ReadySince
-	if end := l.inquiries.pauses[Part{e.Provisioning.Cluster, Watcher}].to; !since.IsZero() && end.After(since) {
-		return end
+// settleAgain has the time for places on nodes that have come begin again for a workload, and for
+// as long they are kept for it, when its cluster was silent meanwhile. That counts for the terms to
+// come, too.
+func (l *lifecycle) settleAgain(e *entry) {
+	p := e.Provisioning
+	since, end := p.SettlesSince(), l.inquiries.pauses[Part{p.Cluster, Watcher}].to
+	if p.Placeholders() || since.IsZero() || !end.After(since) {
+		return
 	}
-	return since
+	again := *p
+	again.SettlesFrom = end.UTC() // as it is read from Postgres
+	e.Provisioning = &again
+	l.changed.workloads[e.ID] = e
+	l.admission.Provisioned(e.ID, again.SettlesFrom)
 }
 
 // checkRequests ends requests that have come to nothing: whose nodes do not hold the gang,
@@ -144,8 +150,11 @@ func (l *lifecycle) settlesSince(e *entry) time.Time {
 // are cordoned or silent for long.
 func (l *lifecycle) checkRequests(now time.Time) {
 	for _, e := range l.askingInOrder() {
+		if l.frozen(e) {
+			continue
+		}
+		l.settleAgain(e)
 		switch p := e.Provisioning; {
-		case l.frozen(e):
 		case l.admission.QueueOf(&e.Workload).Provisioning(p.Flavors) == nil || l.admission.Quota().Left(p.Cluster):
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
@@ -154,11 +163,11 @@ func (l *lifecycle) checkRequests(now time.Time) {
 			l.checkShown(e, now)
 		case l.homeIsSilent(e): // there is no other cluster, and nothing can be deleted there
 		case !l.admission.BarredSince(p.Cluster).IsZero() && l.barredLong(e, now),
-			elapsed(now, l.settlesSince(e), settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
+			elapsed(now, p.SettlesSince(), settleProvisioned) && l.admission.Barred(e.ID, p.Cluster) != "": // no fault of the request
 			l.withdrawRequest(e, now)
 			l.emitChanged(e, now)
 			l.enqueue(e)
-		case elapsed(now, l.settlesSince(e), settleProvisioned):
+		case elapsed(now, p.SettlesSince(), settleProvisioned):
 			why := fmt.Sprintf("ProvisioningRequest %s was provisioned, and its nodes did not hold all pods for %s", p.Name, settleProvisioned)
 			if lacks := l.admission.Reason(e.ID); lacks != nil {
 				why += ": " + lacks.Message

@@ -31,7 +31,7 @@ func askedOf(e *entry) *admission.Asked {
 		return nil
 	}
 	p := e.Provisioning
-	return &admission.Asked{Cluster: p.Cluster, Flavors: p.Flavors, Pods: p.Pods, Since: p.Since, Ready: !p.ReadySince.IsZero(), ReadySince: p.ReadySince, Placeholders: p.Placeholders()}
+	return &admission.Asked{Cluster: p.Cluster, Flavors: p.Flavors, Pods: p.Pods, Since: p.Since, Ready: !p.ReadySince.IsZero(), ReadySince: p.SettlesSince(), Placeholders: p.Placeholders()}
 }
 
 // triedBy are the flavors by which no nodes are asked for a workload.

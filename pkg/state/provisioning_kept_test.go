@@ -12,25 +12,30 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// newAskerWith is an asker whose quota is larger than its gang.
-func newAskerWith(t *testing.T, cpus int64) *asker {
-	t.Helper()
-	a := newAsker(t)
+// addPlainQueue adds a queue without a check.
+func (a *asker) addPlainQueue() {
 	settings := a.Settings()
-	settings.Policy.ClusterQueues = slices.Clone(settings.Policy.ClusterQueues)
-	settings.Policy.ClusterQueues[0].ResourceGroups = []quota.ResourceGroup{{
-		CoveredResources: []resource.Name{"cpu"},
-		Flavors:          []quota.FlavorQuotas{{Name: "default", Resources: []quota.ResourceQuota{{Name: "cpu", Nominal: cpus}}}},
-	}}
-	a.ApplyConfiguration(settings.Queues, settings.Policy, a.version)
+	policy, queue := settings.Policy, settings.Queues[0]
+	plain := policy.ClusterQueues[0]
+	plain.Name, plain.AdmissionChecks, queue.Name = "plain", nil, "plain"
+	policy.ClusterQueues = append(slices.Clone(policy.ClusterQueues), plain)
+	policy.LocalQueues = append(slices.Clone(policy.LocalQueues), quota.LocalQueue{Namespace: "ns", Name: "plain", ClusterQueue: "plain"})
+	a.ApplyConfiguration(append(slices.Clone(settings.Queues), queue), policy, a.version)
 	a.step(0)
-	return a
 }
 
-// submitOne submits a gang of one worker that fills a node.
+// wantKept wants a workload to wait for places that are kept for another.
+func (a *asker) wantKept(id workload.ID) {
+	a.Helper()
+	if e := a.live.Get(id); e.Phase != workload.Queued || e.Reason.Kind != workload.ReasonBehindHead {
+		a.Errorf("%s is %s with %+v, want the place kept", id, e.Phase, e.Reason)
+	}
+}
+
+// submitOne submits a gang of one worker that fills a node to the queue without a check.
 func (a *asker) submitOne(id workload.ID) {
 	a.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
-		ID: id, Queue: "q", Namespace: "ns", Kind: "RayJob", Name: string(id),
+		ID: id, Queue: "plain", Namespace: "ns", Kind: "RayJob", Name: string(id),
 		PodSets: []workload.PodSet{{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}}}},
 	}}, nil, a.now)
 	a.step(0)
@@ -40,15 +45,14 @@ func (a *asker) submitOne(id workload.ID) {
 // the gang is admitted or has waited for its places for too long.
 func TestNodesThatComeAreKeptForTheGangThatAsked(t *testing.T) {
 	t.Parallel()
-	a := newAskerWith(t, 100)
+	a := newAsker(t)
+	a.addPlainQueue()
 	a.answers(requestOne, event.RequestProvisioned)
 	a.node("n0", nil) // one of two
 	a.step(0)
 	a.submitOne("second")
 	second := func() *entry { return a.live.Get("second") }
-	if e := second(); e.Phase != workload.Queued || e.Reason.Kind != workload.ReasonBehindHead {
-		t.Fatalf("the second gang is %s with %+v, want the place kept", e.Phase, e.Reason)
-	}
+	a.wantKept("second")
 	a.step(time.Minute)
 	a.replaceLeader()
 	if e := second(); e.Phase != workload.Queued {

@@ -85,3 +85,45 @@ func TestTheTimeForPlacesBeginsAgainAfterASilence(t *testing.T) {
 	a.pass(4 * time.Second)
 	a.wantSent("forgotten " + requestOne)
 }
+
+// So it is under the next leader, which has not seen the silence.
+func TestTheTimeAfterASilenceOutlivesTheLeader(t *testing.T) {
+	t.Parallel()
+	a := newSilenced(t, workload.ByKubernetes+"/c/ana")
+	a.node("n0", nil) // one of two
+	a.answers(requestOne, event.RequestProvisioned)
+	a.step(time.Minute)
+	a.step(time.Hour)
+	a.node("n0", nil)
+	a.pass(time.Minute)
+	a.sent()
+	a.replaceLeader(func() {
+		a.SetSilentAfter(45 * time.Second)
+		a.SetAnswerTimeout(10 * time.Second)
+		a.HeardBefore(&event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1}}, a.now.Add(-time.Second), a.now)
+	})
+	a.pass(settleProvisioned - time.Minute - 2*time.Second)
+	a.wantSent()
+	a.pass(4 * time.Second)
+	a.wantSent("forgotten " + requestOne)
+}
+
+// For as long as the gang then waits, its places are kept for it.
+func TestPlacesAreKeptAgainAfterASilence(t *testing.T) {
+	t.Parallel()
+	a := newSilenced(t, workload.ByKubernetes+"/c/ana")
+	a.addPlainQueue()
+	a.node("n0", nil) // one of two
+	a.answers(requestOne, event.RequestProvisioned)
+	a.step(time.Minute)
+	a.step(time.Hour)
+	a.node("n0", nil)
+	a.submitOne("second")
+	a.wantKept("second")
+	a.pass(settleProvisioned - 2*time.Second)
+	a.wantKept("second")
+	a.pass(4 * time.Second)
+	if e := a.live.Get("second"); e.Phase != workload.Admitted {
+		t.Errorf("after the time the second gang is %s with %+v", e.Phase, e.Reason)
+	}
+}

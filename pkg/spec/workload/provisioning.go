@@ -39,6 +39,9 @@ type Provisioning struct {
 	Since time.Time `json:"since,omitzero"`
 	// ReadySince is when the nodes were reported to be there; zero before.
 	ReadySince time.Time `json:"readySince,omitzero"`
+	// SettlesFrom is when the time for its places on these nodes began again last, after a silence
+	// of the cluster; zero for never.
+	SettlesFrom time.Time `json:"settlesFrom,omitzero"`
 	// Failures counts the requests that have failed since the last admission.
 	Failures int `json:"failures,omitempty"`
 	// Tried are the flavors by which nodes were asked for in vain since then, where the queue
@@ -64,6 +67,15 @@ const (
 	IdenticalPodTemplates = "IdenticalPodTemplates"
 	IdenticalScheduling   = "IdenticalWorkloadSchedulingRequirements"
 )
+
+// SettlesSince is since when the workload waits for its places on nodes that have come; zero for not
+// yet.
+func (p *Provisioning) SettlesSince() time.Time {
+	if p.SettlesFrom.After(p.ReadySince) {
+		return p.SettlesFrom
+	}
+	return p.ReadySince
+}
 
 // UpdatesOf lists what the request adds to the pods of a pod set.
 func (p *Provisioning) UpdatesOf(podSet string) (updates []PodSetUpdate) {
