@@ -26,7 +26,7 @@
 //	until no class is open:
 //	  nextClass                next_class.go      the class to try: shares, priority, order
 //	  start                    start.go           quota, then places, for its first gang:
-//	    keepForAskers          kept_asked.go      places of gangs whose nodes come, once
+//	    keepForAskers          kept_asked.go      places of gangs whose nodes come
 //	    quota.Queue.Assess                        the assignments of flavors, within quota or not
 //	    fit                    fit.go             the node of each pod: placement.Fleet.Solve
 //	    backfill               backfill.go        places that delay no head before it, and are
