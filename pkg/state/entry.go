@@ -44,8 +44,6 @@ type attemptState struct {
 	// idleSince is zero while it is not idle; lastUsed while no annotation has when it was
 	// used. futureUse is a time to come that was reported.
 	idleSince, lastUsed, futureUse time.Time
-	// futureSave is a time to come that was reported of a checkpoint.
-	futureSave time.Time
 	// askAt is when watcher and dispatcher are asked whether it is gone; zero for never.
 	askAt time.Time
 	// recheckAt is when its deadlines are looked at again while it waits for answers; zero

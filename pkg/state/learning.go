@@ -7,12 +7,14 @@ import (
 )
 
 // learnStart notes how long an attempt took until all its pods were ready, unless its cluster
-// was silent meanwhile.
+// was silent meanwhile. Others are taken to start alike, so it is at most the ready deadline of
+// the queue, whatever the workload asks for.
 func (l *lifecycle) learnStart(e *entry, now time.Time) {
 	if e.attemptState == nil || e.heardAgain.After(e.Times.Admitted) {
 		return
 	}
-	l.admission.LearnStart(e.ID, min(now.Sub(e.Times.Admitted), time.Duration(l.rules(e).ReadyDeadline)))
+	most := l.queues[e.Queue].Rules.For(workload.Life{}).ReadyDeadline
+	l.admission.LearnStart(e.ID, min(now.Sub(e.Times.Admitted), time.Duration(most)))
 }
 
 // beginReturn notes since when a workload waits after the eviction for a reason. Only who was

@@ -72,3 +72,17 @@ func TestNoStartIsLearnedOfASilentCluster(t *testing.T) {
 		t.Errorf("learned is %+v", learned)
 	}
 }
+
+// TestALongWishMakesNoStartLonger: what others are taken to start in is bounded by the ready
+// deadline of the queue, not by that which the workload asks for.
+func TestALongWishMakesNoStartLonger(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{ReadyDeadline: seconds(60)}}, 3)
+	s.gang().Life.ReadyDeadline = seconds(4 * 3600)
+	s.Flush()
+	s.now = s.now.Add(2 * time.Hour)
+	s.created(true)
+	s.is(workload.Running, "")
+	key := admission.LearnedKey{Queue: "q", Kind: "RayCluster", Size: 2}
+	s.learned(t, "after a start of two hours", admission.Learned{LearnedKey: key, Starts: admission.Mean{Count: 1, Mean: time.Minute}})
+}

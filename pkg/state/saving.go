@@ -56,16 +56,17 @@ func (l *lifecycle) saved(e *entry, at, reported time.Time) {
 // future counts as the time of the report, once. An annotation that has gone, which is the
 // zero time, takes nothing back.
 func (e *entry) noteSaved(at, reported time.Time) bool {
-	if at.IsZero() || e.futureSave.Equal(at) {
+	if at.IsZero() || e.Saved().HasCome(e.Attempt, at) {
 		return false
 	}
+	last, next := e.Saved().Last(e.Attempt), e.Saved().Next(e.Attempt, at, reported)
+	noted := at
 	if at.After(reported) {
-		e.futureSave, at = at, reported
+		noted = reported
 	}
-	last, second := e.Saved().Last(e.Attempt), at.UTC().Truncate(time.Second) // as it is read from Postgres
-	if !at.After(e.Times.Admitted) || !last.IsZero() && second.Sub(last) < workload.SavedApart {
+	if !noted.After(e.Times.Admitted) || !last.IsZero() && next.At.Sub(last) < workload.SavedApart {
 		return false
 	}
-	e.SetSaved(e.Saved().Next(e.Attempt, second))
+	e.SetSaved(next)
 	return true
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // TestACheckpointIsBelievedWithinBounds: one that cannot be is not noted, one to come counts as
-// that of the report, and an annotation that has gone takes nothing back.
+// that of the report, once, also for the next leader, and an annotation that has gone takes
+// nothing back.
 func TestACheckpointIsBelievedWithinBounds(t *testing.T) {
 	t.Parallel()
 	type report struct{ when, at int } // in seconds since the admission; at 0 the annotation has gone
@@ -25,6 +26,8 @@ func TestACheckpointIsBelievedWithinBounds(t *testing.T) {
 		"at the admission":     {[]report{{100, -5}}, 0, 0},
 		"to come":              {[]report{{100, 500}}, 100, 1},
 		"to come, again":       {[]report{{100, 500}, {200, 500}}, 100, 1},
+		"to come, and come":    {[]report{{100, 500}, {600, 500}}, 100, 1},
+		"one between":          {[]report{{100, 500}, {200, 190}, {600, 500}}, 190, 2},
 		"another time to come": {[]report{{100, 500}, {200, 600}}, 200, 2},
 		"too near":             {[]report{{100, 90}, {105, 99}}, 90, 1},
 		"just far enough":      {[]report{{100, 90}, {105, 100}}, 100, 2},
@@ -34,7 +37,7 @@ func TestACheckpointIsBelievedWithinBounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for door, tell := range map[string]func(s *stage, at time.Time){
+			tells := map[string]func(s *stage, at time.Time){
 				"annotation": func(s *stage, at time.Time) {
 					s.Status(&event.GangStatus{Workload: gangID, Cluster: "c", Attempt: 1, Created: true, LastCheckpoint: at}, s.now, s.now)
 				},
@@ -43,11 +46,16 @@ func TestACheckpointIsBelievedWithinBounds(t *testing.T) {
 						s.Checkpoint(&event.WorkloadCheckpoint{Workload: gangID, Attempt: 1, At: at}, s.now)
 					}
 				},
-			} {
-				s := newStage(t, workload.Rules{}, 3)
+			}
+			for _, door := range []string{"annotation", "message", "annotation, with leaders replaced", "message, with leaders replaced"} {
+				way, _, replaced := strings.Cut(door, ",")
+				tell, s := tells[way], newStage(t, workload.Rules{}, 3)
 				s.created(true)
 				begin := s.gang().Times.Admitted
-				for _, r := range c.reports {
+				for i, r := range c.reports {
+					if i > 0 && replaced {
+						s.replaceLeader()
+					}
 					s.now = begin.Add(time.Duration(r.when) * time.Second)
 					at := begin.Add(time.Duration(r.at) * time.Second)
 					if r.at == 0 {

@@ -141,6 +141,14 @@ func TestTheChoiceHasWhatDecided(t *testing.T) {
 				By: workload.ChosenByPods, Counted: 600, OtherCounted: 3600,
 			},
 		},
+		"work and starts, not returns": {
+			[2]gang{{"a", 0, 2, 10 * time.Minute, false}, {"b", 0, 2, time.Hour, true}},
+			workload.PreemptionChoice{
+				Cost:      workload.EvictionCost{Lost: 1200, Restart: 600, Return: 2400, Unit: "accelerators"},
+				OtherCost: workload.EvictionCost{Lost: 2, Restart: 600, Return: 2400, Unit: "accelerators"},
+				By:        workload.ChosenByAccelerators, Counted: 1800, OtherCounted: 7800,
+			},
+		},
 		"priority": {
 			[2]gang{{"a", 0, 1, time.Hour, false}, {"b", 1, 1, time.Minute, false}},
 			workload.PreemptionChoice{
@@ -168,6 +176,12 @@ func TestTheChoiceHasWhatDecided(t *testing.T) {
 					started.Progress.Checkpoint = start.Add(-time.Second)
 				}
 				s.Start(started)
+				for range 8 {
+					if c.want.Cost.Return > 0 {
+						s.LearnStart(workload.ID(g.id), 5*time.Minute)
+						s.LearnReturn(workload.ID(g.id), 20*time.Minute)
+					}
+				}
 			}
 			s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: "new", Queue: "a", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 3, c.gangs[0].gpus)}}})
 			plan := admission.Decide(s, start)

@@ -11,8 +11,9 @@ import (
 )
 
 // What an eviction costs beside the lost work is learned from workloads alike: how long they
-// take to start, and how long evicted ones wait until they are back. It is measured, so no
-// tenant can report it.
+// take to start, and how long evicted ones wait until they are back. It is measured, but a tenant
+// can make starts longer: when its pods are ready is for its probes to say. So starts are bounded
+// when they are measured (state.learnStart) and when they count (regretOf).
 
 const (
 	// leastLearned is how many measurements a mean has that counts.
@@ -32,10 +33,14 @@ type LearnedKey struct {
 	// Size is the number of digits of the number of pods, in binary: up to twice as many pods
 	// are alike.
 	Size int `json:"size"`
+	// Accelerators is the same of the number of accelerators; zero without any.
+	Accelerators int `json:"accelerators,omitzero"`
 }
 
-func (k LearnedKey) compare(other LearnedKey) int {
-	return cmp.Or(cmp.Compare(k.Queue, other.Queue), cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Size, other.Size))
+// Compare orders keys.
+func (k LearnedKey) Compare(other LearnedKey) int {
+	return cmp.Or(cmp.Compare(k.Queue, other.Queue), cmp.Compare(k.Kind, other.Kind),
+		cmp.Compare(k.Accelerators, other.Accelerators), cmp.Compare(k.Size, other.Size))
 }
 
 // Mean is the mean of measured times, in which later ones weigh more.
@@ -84,7 +89,11 @@ func (g *Started) learnedKey() LearnedKey {
 	if g.whole != nil {
 		g = g.whole
 	}
-	return LearnedKey{g.Queue, g.Workload.Kind, bits.Len(uint(g.Workload.Pods()))}
+	key := LearnedKey{Queue: g.Queue, Kind: g.Workload.Kind, Size: bits.Len(uint(g.Workload.Pods()))}
+	if units, accelerators := g.units(); accelerators {
+		key.Accelerators = bits.Len64(uint64(units))
+	}
+	return key
 }
 
 func (s *State) learn(id workload.ID, change func(*Learned)) {
@@ -120,7 +129,7 @@ func (s *State) SetLearned(stored []Learned) {
 
 // Learned returns all that was learned, in order.
 func (s *State) Learned() []Learned {
-	return slices.SortedFunc(maps.Values(s.learned.all), func(a, b Learned) int { return a.compare(b.LearnedKey) })
+	return slices.SortedFunc(maps.Values(s.learned.all), func(a, b Learned) int { return a.Compare(b.LearnedKey) })
 }
 
 // TakeLearned returns what is to be stored: that which has changed since the last call.
@@ -129,7 +138,7 @@ func (s *State) TakeLearned() (changed []Learned) {
 		changed = append(changed, s.learned.all[key])
 	}
 	clear(s.learned.changed)
-	slices.SortFunc(changed, func(a, b Learned) int { return a.compare(b.LearnedKey) })
+	slices.SortFunc(changed, func(a, b Learned) int { return a.Compare(b.LearnedKey) })
 	return changed
 }
 

@@ -8,7 +8,9 @@ import (
 )
 
 // regret is what the eviction of gangs loses, in seconds of accelerators, then of pods: work,
-// and the next start, which is measured (learned.go). The wait for that start is measured and
+// and the next start, which is measured (learned.go). Where a checkpoint interval is in force the
+// start counts for no more than that: a tenant can make starts long, and its limit bounds what a
+// gang may be worth. The wait for that start is measured and
 // reported, and not weighed: others use the accelerators meanwhile, and with it large gangs are
 // spared for many small ones, and more is lost (docs/queues.md). The work is that since the
 // admission. Where a checkpoint interval is in force it is that since
@@ -24,6 +26,9 @@ const mostRegret = 1 << 44
 // starts again.
 func (d *decision) regretOf(g *Started) regret {
 	start, _ := d.state.restartOf(g)
+	if g.Progress.Interval > 0 {
+		start = min(start, g.Progress.Interval)
+	}
 	again := g.countedWork(d.now) + start
 	bounded := func(of int64) int64 { return min(mostRegret, seconds(again, of)) }
 	r := regret{pods: max(1, bounded(int64(g.Workload.Pods())))}

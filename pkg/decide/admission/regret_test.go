@@ -152,6 +152,59 @@ func TestStartsAndReturnsAreLearned(t *testing.T) {
 	}
 }
 
+// TestALearnedStartIsWorthNoMoreThanAnInterval: gangs whose pods are ready late make no other
+// gang dearer to evict than two of its checkpoint intervals.
+func TestALearnedStartIsWorthNoMoreThanAnInterval(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		interval time.Duration
+		want     int64 // minutes
+	}{
+		"no interval":      {0, 10*60 + 4*60},
+		"half an hour":     {30 * time.Minute, 60},
+		"longer than that": {5 * time.Hour, 5*60 + 4*60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(nil)
+			s.SetNode(nodeOf("one", 64, 8))
+			holding(s, "g", "a", "one", 8, 10*time.Hour, admission.Progress{Interval: c.interval})
+			for range 8 {
+				s.LearnStart("g", 4*time.Hour)
+			}
+			if got, _ := admission.RegretOf(s, "g", start); got != c.want*60*8 {
+				t.Errorf("the regret is %d, want that of %d minutes of 8 accelerators", got, c.want)
+			}
+		})
+	}
+}
+
+// TestStartsAreLearnedByAccelerators: gangs of as many pods with fewer accelerators, or none, are
+// not alike.
+func TestStartsAreLearnedByAccelerators(t *testing.T) {
+	t.Parallel()
+	s := admission.NewState(nil)
+	s.SetNode(nodeOf("one", 64, 16))
+	for id, gpus := range map[workload.ID]int64{"none": 0, "one": 1, "eight": 8} {
+		s.Start(admission.Started{
+			Workload: &workload.Workload{ID: id, Queue: "a", PodSets: []workload.PodSet{setOf("workers", 1, 3, gpus)}},
+			Cluster:  "c", Placements: []workload.Placement{{PodSet: "workers", Node: "one", Pods: 1}}, Admitted: start,
+		})
+	}
+	for range 8 {
+		s.LearnStart("none", time.Hour)
+		s.LearnStart("one", time.Minute)
+	}
+	for id, want := range map[workload.ID]int64{"none": 3600, "one": 60, "eight": 0} {
+		t.Run(string(id), func(t *testing.T) {
+			cost, _, started := s.EvictionCost(id, start)
+			if !started || cost.Restart != want {
+				t.Errorf("started: %t; the next start costs %d, want %d", started, cost.Restart, want)
+			}
+		})
+	}
+}
+
 // TestAMeanFollowsWhatIsMeasured: what was long ago weighs little, and one measurement does not
 // count for much.
 func TestAMeanFollowsWhatIsMeasured(t *testing.T) {

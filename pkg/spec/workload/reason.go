@@ -244,7 +244,7 @@ type PreemptionChoice struct {
 	// Counted and OtherCounted are the seconds that were compared when lost work decided, of
 	// the gangs of the level at which the two differ: the work since the admissions or, where a
 	// checkpoint interval is in force, since the last checkpoints and at most that interval;
-	// the starts; and the waits to return.
+	// and the starts, each at most that interval, too.
 	Counted      int64 `json:"counted,omitempty"`
 	OtherCounted int64 `json:"otherCounted,omitempty"`
 }

@@ -16,6 +16,10 @@ type means struct {
 	Returns admission.Mean `json:"returns,omitzero"`
 }
 
+// sizes is more than there are sizes by pods: the column size has that by pods and, times this,
+// that by accelerators.
+const sizes = 100
+
 // queueLearned stores what was learned of the cost of evictions.
 func queueLearned(batch *pgx.Batch, all []admission.Learned) {
 	if len(all) == 0 {
@@ -24,7 +28,7 @@ func queueLearned(batch *pgx.Batch, all []admission.Learned) {
 	columns := []column{
 		columnOf("queue", "text", all, func(l admission.Learned) string { return l.Queue }),
 		columnOf("kind", "text", all, func(l admission.Learned) string { return l.Kind }),
-		columnOf("size", "int", all, func(l admission.Learned) int32 { return int32(l.Size) }),
+		columnOf("size", "int", all, func(l admission.Learned) int32 { return int32(l.Accelerators*sizes + l.Size) }),
 		columnOf("durations", "jsonb", all, func(l admission.Learned) string { return encoded(means{l.Starts, l.Returns}) }),
 	}
 	var p parameters
@@ -51,6 +55,7 @@ func loadLearned(ctx context.Context, tx querier) ([]admission.Learned, error) {
 		var d means
 		err = row.Scan(&l.Queue, &l.Kind, &l.Size, &d)
 		l.Starts, l.Returns = d.Starts, d.Returns
+		l.Accelerators, l.Size = l.Size/sizes, l.Size%sizes
 		return l, err
 	})
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 func TestLearnedIsKept(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	of := func(queue string, size int, starts, returns time.Duration) admission.Learned {
+	of := func(queue string, size, accelerators int, starts, returns time.Duration) admission.Learned {
 		return admission.Learned{
-			LearnedKey: admission.LearnedKey{Queue: queue, Kind: workload.KindRayJob, Size: size},
+			LearnedKey: admission.LearnedKey{Queue: queue, Kind: workload.KindRayJob, Size: size, Accelerators: accelerators},
 			Starts:     admission.Mean{Count: 9, Mean: starts}, Returns: admission.Mean{Count: 8, Mean: returns},
 		}
 	}
@@ -32,11 +32,11 @@ func TestLearnedIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := admitted(1, "first", 1, 1, 100), admitted(2, "second", 1, 1, 100)
-	first.Learned = []admission.Learned{of("a", 1, time.Minute, time.Hour), of("a", 4, time.Second+1, 0), of("b", 1, 2, 3)}
-	second.Learned = []admission.Learned{of("a", 1, time.Hour, time.Minute)}
+	first.Learned = []admission.Learned{of("a", 1, 0, time.Minute, time.Hour), of("a", 4, 0, time.Second+1, 0), of("a", 1, 10, time.Hour, 1), of("b", 1, 0, 2, 3)}
+	second.Learned = []admission.Learned{of("a", 1, 0, time.Hour, time.Minute)}
 	l.commit(t, first)
 	l.commit(t, second)
-	want := []admission.Learned{second.Learned[0], first.Learned[1], first.Learned[2]}
+	want := []admission.Learned{second.Learned[0], first.Learned[1], first.Learned[2], first.Learned[3]}
 	compare := func(when string, want []admission.Learned) {
 		t.Helper()
 		stored, err := l.Load(t.Context())
@@ -62,5 +62,5 @@ func TestLearnedIsKept(t *testing.T) {
 	if err := l.SetQueues(t.Context(), l.term.Epoch, queues, quota.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	compare("after the removal of a queue", want[:2])
+	compare("after the removal of a queue", want[:3])
 }

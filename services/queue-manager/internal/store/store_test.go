@@ -311,7 +311,7 @@ func TestLivesAndRulesAreKept(t *testing.T) {
 	record.Requeues, record.NotBefore = 2, time.UnixMicro(1_700_000_000_000_001).UTC()
 	record.EvictAt = record.NotBefore.Add(time.Second)
 	heard := record.NotBefore.Add(time.Minute)
-	record.SetSaved(&workload.Saved{Attempt: 1, At: time.Unix(1_700_000_100, 0).UTC(), Count: 3, Longest: workload.Duration(time.Minute)})
+	record.SetSaved(&workload.Saved{Attempt: 1, At: time.Unix(1_700_000_100, 0).UTC(), Count: 3, Longest: workload.Duration(time.Minute), Reported: time.Unix(1_700_000_101, 0).UTC(), Future: time.Unix(1_700_000_900, 0).UTC()})
 	l.commit(t, state.Changes{Updated: []workload.Record{*record}, HeardAgain: []state.HeardAgain{{Workload: record.ID, At: heard}}})
 	stored, err := l.Load(t.Context())
 	if err != nil {
