@@ -17,8 +17,9 @@ import (
 
 // api is the API server as the dispatcher uses it.
 type api struct {
-	c    *cluster
-	held *held
+	c     *cluster
+	held  *held
+	turns *turns
 }
 
 // change has the server change something, if the machine holds its lease: that is

@@ -72,10 +72,14 @@ func (a api) Placeholders(_ context.Context, namespace string, of workload.ID) (
 	if a.c.scaler == nil {
 		return nil, nil
 	}
-	return found, a.call("Placeholders", func() error {
+	err = a.call("Placeholders", func() error {
 		found = a.c.scaler.placeholdersOf(namespace, of)
 		return nil
 	})
+	if err == nil && namespace == "" && of == "" {
+		a.turns.look(found)
+	}
+	return found, err
 }
 
 // ShowPlaceholder implements dispatcher.Cluster.

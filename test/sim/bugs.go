@@ -74,6 +74,8 @@ const (
 	BugUnawaited Bug = "an attempt does not wait for what is left of earlier ones"
 	// BugForgottenUsage: what queues used in the past is in the memory of the leader only.
 	BugForgottenUsage Bug = "past usage is forgotten at a take-over"
+	// BugUnlearned: what was learned of the cost of evictions is in the memory of the leader only.
+	BugUnlearned Bug = "what is learned of starts and returns is not stored"
 	// BugCramped: the dispatcher does not see the quotas of a namespace.
 	BugCramped Bug = "pods start without room for the others in the quota"
 	// BugNotWhole: the dispatcher is not told which gangs start whole.
@@ -148,5 +150,5 @@ func Bugs() []Bug {
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugUnawaited, BugForgottenUsage, BugCramped, BugNotWhole,
 		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled,
-		BugUnasked, BugDropped, BugUnreported, BugRepeatedSequences}
+		BugUnasked, BugDropped, BugUnreported, BugRepeatedSequences, BugUnlearned}
 }

@@ -36,6 +36,7 @@ func plantedBugs() map[Bug]found {
 		BugLostNomination:      {1001, "G8"},
 		BugUnstoredNominations: {1133, "G2"},
 		BugForgottenUsage:      {1009, "G3"},
+		BugUnlearned:           {0, "G3"},
 		BugEveryTerm:           {1005, "G3"},
 		BugLarger:              {1009, "G1"},
 		BugSurplus:             {1001, "G5"},

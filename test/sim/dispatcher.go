@@ -47,9 +47,9 @@ func dispatch(m *machine, c *connection, h *held) {
 		m.crash()
 		return
 	}
-	s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}}
+	s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}, turns: newTurns(w)}
 	report, values := w.reporter(m, c, h, before)
-	r := dispatcher.New(api{w.cluster, h}, report, before.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
+	r := dispatcher.New(api{w.cluster, h, s.turns}, report, before.statuses, zap.NewNop(), dispatcher.NewMetrics(prometheus.NewRegistry()), s, m.now)
 	v := newView(w.cluster, r.Look)
 	r.SetCache(v)
 	r.SetTruth(w.truth)
@@ -110,6 +110,7 @@ func (s *schedule) run(r *dispatcher.Reconciler) {
 	s.w.net.follow(s.m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
 		if command, ok := payloadOf(d).(*event.GangCommand); ok {
 			command.Whole = command.Whole && s.w.Bug != BugNotWhole
+			s.turns.commanded(command)
 			r.Command(command)
 		}
 	}, nil)

@@ -34,6 +34,8 @@ const (
 	madeScaledDown     = "idle nodes that an autoscaler takes away"
 	madeRestarts       = "restarts of NATS by an operator, after its disk was full"
 	madePersistent     = "refusals that should pass by waiting, and are looked for"
+	madeLearned        = "commits that store what was learned of starts and returns"
+	madeTurnBetween    = "turns that end between two looks of the next gang"
 	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )
 

@@ -19,6 +19,7 @@ type schedule struct {
 	at       map[workload.ID]bool
 	working  map[workload.ID]bool
 	failures map[workload.ID]int
+	turns    *turns
 }
 
 // Add implements dispatcher.Schedule.
@@ -48,6 +49,7 @@ func (s *schedule) Get() (workload.ID, bool) {
 	id := ready[s.w.random.IntN(len(ready))]
 	delete(s.at, id)
 	s.working[id] = true
+	s.turns.begin(id)
 	return id, false
 }
 

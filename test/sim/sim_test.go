@@ -117,11 +117,16 @@ func TestSeedsOfPlaceholders(t *testing.T) {
 }
 
 // TestATurnThatEndsWhileTheNextGangLooks runs a seed in which a gang's command is withdrawn between
-// the two looks of the next one at who is shown.
+// the two looks of the next one at who is shown, and holds it to that. If the world has changed,
+// another seed from firstShown on has it.
 func TestATurnThatEndsWhileTheNextGangLooks(t *testing.T) {
 	t.Parallel()
-	if r := Run(Options{Seed: 7160}); r.Breach != nil {
+	r := Run(Options{Seed: 7160})
+	if r.Breach != nil {
 		t.Errorf("%v\n%s", r.Breach, strings.Join(r.Story, "\n"))
+	}
+	if r.Made[madeTurnBetween] == 0 {
+		t.Errorf("there are no %s in this seed: %v", madeTurnBetween, r.Made)
 	}
 }
 
@@ -182,7 +187,7 @@ func TestWhatIsDrawnMatters(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		madeNominations, madeGrown, madeShrunk, madeGivenUp, madeBorrowed, madeDecayed, madeHeld, madeEvicted + string(workload.ReasonPreempted),
+		madeNominations, madeGrown, madeShrunk, madeGivenUp, madeBorrowed, madeDecayed, madeHeld, madeLearned, madeEvicted + string(workload.ReasonPreempted),
 	} {
 		if made[name] == 0 {
 			t.Errorf("there are no %s in these seeds: %v", name, made)

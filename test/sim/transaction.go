@@ -25,7 +25,9 @@ type transaction struct {
 	remember map[string]bool
 	// kept reports whether the term that decided keeps a workload out of decisions.
 	kept func(workload.ID) bool
-	real func(played error, outgoing []simhooks.Outgoing)
+	// learned is what was learned of the cost of evictions up to the commit, as text.
+	learned string
+	real    func(played error, outgoing []simhooks.Outgoing)
 }
 
 // prepare makes the transaction of a commit.
@@ -89,6 +91,7 @@ func (t *transaction) commit() error {
 		l.outbox = append(l.outbox, slices.Clone(t.outgoing)...)
 	}
 	l.w.check.committed(c, t.kept)
+	l.w.check.checkLearnedStored(t.learned, c)
 	l.w.check.checkPolicy(before, c)
 	return nil
 }

@@ -33,6 +33,7 @@ func (w *witness) Prepare(changes state.Changes, record queuemanager.Record) (qu
 		return nil, err
 	}
 	written.remember, written.kept = w.term.m.remembered(w.term.epoch), w.term.step.State.IsFrozen
+	written.learned = w.learned()
 	for _, r := range (&judgement{c: changes}).records() {
 		if shape := shapeOf(r); !written.remember[shape] {
 			written.shapes = append(written.shapes, shape)
