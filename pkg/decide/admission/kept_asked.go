@@ -8,22 +8,6 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// mostKeptSearches bounds how often a decision finds what is kept: each gang that takes a node of
-// it has it found again. What was found last then counts until the end of the decision.
-const mostKeptSearches = 16
-
-// keepers are the gangs with requests for which a decision keeps places.
-type keepers struct {
-	// first is the first gang in order for which places may be kept; nil for none.
-	first *Waiting
-	known bool
-	// found: keptParts has all that is kept. in are the clusters of which it has it. searches
-	// counts how often it was looked for.
-	found    bool
-	in       map[string]bool
-	searches int
-}
-
 // keeper returns the first gang in order for which places may be kept, as of the begin of the
 // decision: gangs with requests only leave meanwhile. No node has come yet for those that ask now.
 func (d *decision) keeper() *Waiting {
@@ -108,35 +92,4 @@ func (d *decision) partOf(o *Waiting, fleet *placement.Fleet) *keptPart {
 	}
 	part.places = verdict.Placements
 	return part
-}
-
-// noteTaken notes that a workload has got places in a cluster. What is kept there is found again
-// when it was kept for the workload, or when one from which it is not kept is on its nodes.
-func (d *decision) noteTaken(w *Waiting, cluster string, places []workload.Placement) {
-	if d.keptPartOf(w) != nil {
-		d.endKept(w)
-		return
-	}
-	if slices.ContainsFunc(d.keptParts, func(p *keptPart) bool { return p.cluster == cluster && !p.keepsFrom(w) && p.isOn(places) }) {
-		d.dropKept(cluster)
-	}
-}
-
-// endKept ends what is kept for a workload that waits for nodes no longer.
-func (d *decision) endKept(o *Waiting) {
-	if d.keptPartOf(o) == nil {
-		return
-	}
-	d.keptParts = slices.DeleteFunc(d.keptParts, func(p *keptPart) bool { return p.asker == o })
-	d.dropKept(o.Asked.Cluster)
-}
-
-// dropKept has what is kept in a cluster found again.
-func (d *decision) dropKept(cluster string) {
-	if d.keepers.searches >= mostKeptSearches {
-		return
-	}
-	d.keepers.found = false
-	delete(d.keepers.in, cluster)
-	d.keptParts = slices.DeleteFunc(d.keptParts, func(p *keptPart) bool { return p.cluster == cluster })
 }
