@@ -367,7 +367,7 @@ func checkClusters(t *testing.T, seed uint64, s *admission.State, config quota.C
 	}
 }
 
-// Silence of all clusters ends no nomination, also where a term begins with it: nobody else can
+// Silence of all clusters ends no nomination, also where a term begins with it: no other gang can
 // start meanwhile, and when the cluster reports again the gang has what its victims leave. A gang
 // of a higher priority that came in the silence does not take it.
 func TestANominationOutlastsTheSilenceOfAllClusters(t *testing.T) {

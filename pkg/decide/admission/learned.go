@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -155,4 +156,18 @@ func (s *State) restartOf(g *Started) (start, wait time.Duration) {
 		wait = known.Returns.Mean
 	}
 	return start, wait
+}
+
+// units returns how many accelerators the gang has, as the device that it has most of; of
+// a gang without accelerators, its pods.
+func (g *Started) units() (count int64, accelerators bool) {
+	for name, amount := range g.Workload.Requests() {
+		if resource.Whole(name) && name != resource.Pods {
+			count = max(count, amount)
+		}
+	}
+	if count > 0 {
+		return count, true
+	}
+	return int64(g.Workload.Pods()), false
 }

@@ -64,20 +64,6 @@ func (r regret) compare(other regret) int {
 	return cmp.Or(cmp.Compare(r.accelerators, other.accelerators), cmp.Compare(r.pods, other.pods))
 }
 
-// units returns how many accelerators the gang has, as the device that it has most of; of
-// a gang without accelerators, its pods.
-func (g *Started) units() (count int64, accelerators bool) {
-	for name, amount := range g.Workload.Requests() {
-		if resource.Whole(name) && name != resource.Pods {
-			count = max(count, amount)
-		}
-	}
-	if count > 0 {
-		return count, true
-	}
-	return int64(g.Workload.Pods()), false
-}
-
 // seconds multiplies whole seconds, within what can be counted.
 func seconds(of time.Duration, units int64) int64 {
 	whole := int64(max(0, of) / time.Second)
