@@ -14,17 +14,17 @@ func (s *State) HeldNow(now time.Time) (steps []HistoryRow) {
 		if !e.Holding {
 			continue
 		}
-		step := HistoryRow{Workload: e.ID, At: e.Times.Admitted, Phase: workload.Admitted, Attempt: e.Attempt, Cluster: e.Cluster, Usage: &workload.UsageStep{
-			Queue: e.Queue, Namespace: e.Namespace, Submitter: e.Submitter, Held: workload.HeldBy(e.PodSets, e.Flavors), Checkpoint: e.Saved().Last(e.Attempt),
-		}}
-		steps = append(steps, step)
+		row := func(at time.Time, phase workload.Phase) HistoryRow {
+			return HistoryRow{Workload: e.ID, At: at, Phase: phase, Attempt: e.Attempt, Cluster: e.Cluster, Usage: &workload.UsageStep{
+				Queue: e.Queue, Namespace: e.Namespace, Submitter: e.Submitter, Held: workload.HeldBy(e.PodSets, e.Flavors), Checkpoint: e.Saved().Last(e.Attempt),
+			}}
+		}
+		steps = append(steps, row(e.Times.Admitted, workload.Admitted))
 		if !e.Times.Running.IsZero() {
-			step.At, step.Phase = e.Times.Running, workload.Running
-			steps = append(steps, step)
+			steps = append(steps, row(e.Times.Running, workload.Running))
 		}
 		if e.Phase != workload.Admitted && e.Phase != workload.Dispatched && e.Phase != workload.Running {
-			step.At, step.Phase = now, e.Phase
-			steps = append(steps, step)
+			steps = append(steps, row(now, e.Phase))
 		}
 	}
 	return steps

@@ -34,7 +34,7 @@ func TestEveryRightIsUsed(t *testing.T) {
 	asked := rights.NewRecorder(t)
 	w := startWorld(t, stack.Options{Through: asked.Through, Rules: workload.Rules{ForceAfter: seconds(1)}})
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
-	walk := []func(*world){walkLeaseless, walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned, walkShown}
+	walk := []func(*world){walkLeaseless, walkReplaced, walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned, walkShown}
 	for _, part := range walk {
 		part(w)
 	}
@@ -63,6 +63,30 @@ func walkLeaseless(w *world) {
 		w.until("Lease "+name+" is there again, and held", func() bool {
 			held, err := leases.Get(w.ctx, name, metav1.GetOptions{})
 			return err == nil && held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != ""
+		})
+	}
+}
+
+// walkReplaced has the services stand by for another holder of their Leases, which does not renew
+// them.
+func walkReplaced(w *world) {
+	const another = "another"
+	leases := w.Kube.CoordinationV1().Leases(rbac.Namespace)
+	for _, service := range []string{rbac.CapacityWatcher, rbac.Dispatcher} {
+		name := service + "-" + w.Pool
+		w.until("Lease "+name+" has another holder", func() bool {
+			lease, err := leases.Get(w.ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false
+			}
+			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(another), new(int32(2))
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+			_, err = leases.Update(w.ctx, lease, metav1.UpdateOptions{})
+			return err == nil
+		})
+		w.until("Lease "+name+" is taken from it", func() bool {
+			held, err := leases.Get(w.ctx, name, metav1.GetOptions{})
+			return err == nil && held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != another
 		})
 	}
 }

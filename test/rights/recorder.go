@@ -100,7 +100,7 @@ func (r *Recorder) note(account string, response *http.Response) {
 	r.answers[answer]++
 	switch response.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		r.refused = append(r.refused, fmt.Sprintf("%s (%s %s)", asked, request.Method, request.URL.Path))
+		r.refused = append(r.refused, fmt.Sprintf("%s (%s %s)", asked, request.Method, request.URL.RequestURI()))
 	default:
 		r.used[asked] = true
 		if asked.Verb == "watch" && request.URL.Query().Get("sendInitialEvents") == "true" {

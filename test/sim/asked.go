@@ -76,7 +76,8 @@ func (l *ledger) withoutRequests(found simhooks.Found) {
 	for i := range found.LastEvents {
 		last := &found.LastEvents[i]
 		if r := l.live[last.ID]; r != nil {
-			last.Hold, last.Priority, last.Queue = r.Hold, r.Priority, r.Queue
+			last.Hold, last.Priority, last.Queue, last.CancelRequested = r.Hold, r.Priority, r.Queue, r.CancelRequested
+			last.Requeued = 0
 		}
 	}
 }

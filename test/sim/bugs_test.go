@@ -19,7 +19,7 @@ type found struct {
 // has the same table.
 func plantedBugs() map[Bug]found {
 	return map[Bug]found{
-		BugUnfenced:            {0, "G2"},
+		BugUnfenced:            {0, "G4"},
 		BugFreedEarly:          {2, "G5"},
 		BugTwice:               {8, "G4"},
 		BugLostOutbox:          {8, "G3"},
@@ -31,10 +31,10 @@ func plantedBugs() map[Bug]found {
 		BugClock:               {0, "G8"},
 		BugPassing:             {1, "G8"},
 		BugByLabels:            {1001, "G1"},
-		BugAnyNamespace:        {1055, "G1"},
+		BugAnyNamespace:        {1003, "G1"},
 		BugOldCohort:           {1009, "G2"},
 		BugLostNomination:      {1001, "G8"},
-		BugUnstoredNominations: {1133, "G2"},
+		BugUnstoredNominations: {1317, "G2"},
 		BugForgottenUsage:      {1009, "G3"},
 		BugUnlearned:           {0, "G3"},
 		BugEveryTerm:           {1005, "G3"},
@@ -60,8 +60,8 @@ func plantedBugs() map[Bug]found {
 		BugLeaseEnds:           {0, "G3"},
 		BugDeaf:                {0, "G1"},
 		BugForgottenRequest:    {6000, "G8"},
-		BugUnlabelled:          {6000, "G4"},
-		BugRepeatedSequences:   {6091, "G4"},
+		BugUnlabelled:          {6000, "G3"},
+		BugRepeatedSequences:   {6133, "G1"},
 	}
 }
 

@@ -44,7 +44,7 @@ func TestMessagesOfLostTimeMayArriveLate(t *testing.T) {
 func TestLateMessagesOfLostTimeAreDrawn(t *testing.T) {
 	t.Parallel()
 	late := 0
-	for _, seed := range []uint64{1453, 1495, 1542, 1653} {
+	for _, seed := range []uint64{1481, 1709, 1845} {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			r := Run(Options{Seed: seed})
 			if r.Breach != nil {

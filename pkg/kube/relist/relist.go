@@ -21,6 +21,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,9 +77,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // version returns the resource version from which a request resumes a watch. A watch
-// that begins with a list does not resume.
+// that begins with a list does not resume. Watches of Leases are left alone: package lease reads
+// its Lease again by itself when a watch shows nothing, and has no right to list others.
 func version(r *http.Request) (from uint64, resumes bool) {
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/leases") {
 		return 0, false
 	}
 	query := r.URL.Query()

@@ -38,7 +38,7 @@ func TestACheckpointToComeIsStoredOnce(t *testing.T) {
 			record := workload.Record{Workload: workload.Workload{ID: own}, Phase: c.phase, Attempt: 3}
 			record.Times.Admitted = now.Add(-time.Hour)
 			if c.ago > 0 {
-				record.SetSaved((*workload.Saved)(nil).Next(3, now.Add(-c.ago)))
+				record.SetSaved((*workload.Saved)(nil).Next(3, now.Add(-c.ago), now.Add(-c.ago)))
 			}
 			published, err := savedAt(record, asker{by: "http/alice", submitter: "http/alice"}, c.at, now)
 			var refused *failure
@@ -63,7 +63,7 @@ func TestACheckpointToComeIsStoredOnce(t *testing.T) {
 func TestACheckpointThatCountsForNothingIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits()) // without NATS: nothing is published
-	w.saved = (*workload.Saved)(nil).Next(0, time.Now())
+	w.saved = (*workload.Saved)(nil).Next(0, time.Now(), time.Now())
 	for _, query := range []string{"", "?at=2999-01-01T00:00:00Z"} {
 		answer, body := w.ask(t, "alice", http.MethodPut, "/v1/workloads/"+string(own)+"/checkpoint"+query, "")
 		var changing httpapi.Changing

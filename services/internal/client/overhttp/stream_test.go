@@ -73,7 +73,7 @@ func TestWhatIsAskedMayBeDoneBeforeTheStreamOpens(t *testing.T) {
 	ranked, held := known, known
 	ranked.Priority, held.Hold = 7, &workload.Hold{By: "ann"}
 	saved := known
-	saved.SetSaved((*workload.Saved)(nil).Next(0, time.Unix(1e9, 0)))
+	saved.SetSaved((*workload.Saved)(nil).Next(0, time.Unix(1e9, 0), time.Unix(1e9, 0)))
 	for name, other := range map[string]workload.Record{"priority": ranked, "hold": held, "checkpoint": saved} {
 		t.Run(name, func(t *testing.T) {
 			if sameStep(known, other) || !sameStep(other, other) {

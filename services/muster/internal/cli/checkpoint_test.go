@@ -29,7 +29,7 @@ func TestACheckpointIsReportedByAnyClock(t *testing.T) {
 	saved := func(ago time.Duration) workload.Record {
 		r := workload.Record{Workload: workload.Workload{ID: "a"}, Phase: workload.Running, Attempt: 2}
 		if ago != 0 {
-			r.SetSaved((*workload.Saved)(nil).Next(2, now.Add(-ago)))
+			r.SetSaved((*workload.Saved)(nil).Next(2, now.Add(-ago), now.Add(-ago)))
 		}
 		return r
 	}

@@ -21,7 +21,7 @@ func saving(t *testing.T, last, noted time.Time, asked chan string) string {
 	record := recordOf('2', "train", workload.Running)
 	record.Attempt = 1
 	if !last.IsZero() {
-		record.SetSaved(record.Saved().Next(1, last))
+		record.SetSaved(record.Saved().Next(1, last, last))
 	}
 	stored := make(chan struct{})
 	answer := func(w http.ResponseWriter, value any) {
@@ -57,7 +57,7 @@ func saving(t *testing.T, last, noted time.Time, asked chan string) string {
 		case <-stored:
 		}
 		after := record
-		after.SetSaved(after.Saved().Next(1, noted))
+		after.SetSaved(after.Saved().Next(1, noted, noted))
 		send(w, &event.WorkloadChanged{Record: after})
 		<-r.Context().Done()
 	})

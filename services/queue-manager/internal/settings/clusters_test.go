@@ -44,7 +44,7 @@ func TestAClusterMayOfferAFlavorThatComesLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan, err := (settings.File{}).Plan(nil, "", query.ConfigureRequest{Apply: c.apply}, nil)
+			plan, err := (settings.File{}).Plan(nil, "", query.ConfigureRequest{Apply: c.apply}, nil, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
