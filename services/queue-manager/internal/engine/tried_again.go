@@ -44,11 +44,14 @@ func (m *Memory) triedBefore(code string, changes state.Changes, now time.Time) 
 		})
 }
 
+// triedTogether bounds how often terms end to try something again.
+const triedTogether = 5 * time.Second
+
 // Due reports whether something that a term, which has begun then, keeps out of decisions is to be
 // tried again. That takes another term, because this one has not read what it has left out. All
-// that is over within firstHeld takes one.
+// that is over within triedTogether takes one.
 func (m *Memory) Due(begun, now time.Time) bool {
-	grid := now.Truncate(firstHeld)
+	grid := now.Truncate(triedTogether)
 	for _, a := range m.quarantined {
 		if a.Over(grid) && !a.Over(begun) {
 			return true

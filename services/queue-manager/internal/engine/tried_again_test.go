@@ -48,7 +48,7 @@ func TestWhatIsDueTogetherTakesOneTerm(t *testing.T) {
 	t.Parallel()
 	begun, m := aligned(), NewMemory()
 	for i := range 20 {
-		until := begun.Add(time.Second + time.Duration(i)*700*time.Millisecond)
+		until := begun.Add(time.Second + time.Duration(i)*200*time.Millisecond)
 		m.Remember(Diagnosis{Quarantined: []state.Quarantined{{Node: admission.NodeKey{Cluster: "c", Name: fmt.Sprint(i)}, Tries: 1, Until: until}}})
 	}
 	terms, term := 0, begun
