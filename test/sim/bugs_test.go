@@ -56,7 +56,7 @@ func plantedBugs() map[Bug]found {
 		BugBare:                {1002, "G3"},
 		BugDropped:             {1002, "G3"},
 		BugUnreported:          {1002, "G3"},
-		BugUnasked:             {1189, "G3"},
+		BugUnasked:             {1769, "G3"},
 		BugLeaseEnds:           {0, "G3"},
 		BugDeaf:                {0, "G1"},
 		BugForgottenRequest:    {6000, "G8"},
