@@ -196,7 +196,7 @@ func TestWrongRowsOfDefectsAreFound(t *testing.T) {
 		"right":                 {fmt.Sprintf("| a full disk | %s; and two more that need a script |", BugDropped), ""},
 		"no bug of that name":   {"| a full disk | a message gets lost |", "is no planted bug"},
 		"a bug and a sentence":  {fmt.Sprintf("| a full disk | %s. The rest needs real parts |", BugDropped), "is no planted bug"},
-		"a bug of a high seed":  {fmt.Sprintf("| a stream | %s; %s |", BugBare, BugRepeatedSequences), "6091"},
+		"a bug of a high seed":  {fmt.Sprintf("| a stream | %s; %s |", BugBare, BugRepeatedSequences), "6133"},
 		"a bug with a script":   {fmt.Sprintf("| a stream | %s |", BugDeaf), "needs a script"},
 		"only bugs of a script": {"| a stream | two that need a script |", "no planted bug stands"},
 		"one column":            {"| a stream |", "two columns"},
