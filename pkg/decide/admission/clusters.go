@@ -55,8 +55,22 @@ func (s *State) noneReports() bool {
 // there.
 func (s *State) Uncleared(cluster string) bool { return s.uncleared[cluster] }
 
-// barred returns why a cluster takes no pods of the workload; empty when it may.
+// barred returns why a cluster takes no pods of the workload now; empty when it may.
 func (s *State) barred(w *Waiting, cluster string) string {
+	if why := s.excluded(w, cluster); why != "" {
+		return why
+	}
+	if s.uncleared[cluster] {
+		return fmt.Sprintf("cluster %q is back, and has not yet reported that nothing is left there", cluster)
+	}
+	if since := s.silent[cluster]; !since.IsZero() {
+		return fmt.Sprintf("cluster %q has not reported since %s", cluster, since.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// excluded returns why a cluster takes no pods of the workload, whether it reports or not.
+func (s *State) excluded(w *Waiting, cluster string) string {
 	selector, selects := s.selects(w, cluster)
 	switch {
 	case !selects:
@@ -75,12 +89,6 @@ func (s *State) barred(w *Waiting, cluster string) string {
 	}
 	if cordon := s.tree.Cordon(cluster); cordon != nil {
 		return cordon.Message()
-	}
-	if s.uncleared[cluster] {
-		return fmt.Sprintf("cluster %q is back, and has not yet reported that nothing is left there", cluster)
-	}
-	if since := s.silent[cluster]; !since.IsZero() {
-		return fmt.Sprintf("cluster %q has not reported since %s", cluster, since.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

@@ -415,3 +415,34 @@ func TestANominationOutlastsTheSilenceOfAllClusters(t *testing.T) {
 		})
 	}
 }
+
+// Silence keeps no nomination in a cluster that takes the gang no more, whether it reports or not.
+func TestANominationEndsInTheSilenceOfAClosedCluster(t *testing.T) {
+	t.Parallel()
+	later := start.Add(time.Minute)
+	queue := quota.ClusterQueue{Name: "queue", Preemption: &quota.Preemption{WithinClusterQueue: quota.LowerPriority}}
+	for name, closed := range map[string]quota.Config{
+		"cordoned":         {ClusterCordons: []quota.ClusterCordon{cordon("a", false)}},
+		"of another queue": {Clusters: []quota.Cluster{{Name: "a", Queues: []string{"other"}}}},
+		"still open":       {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
+			s.SetNode(nodeIn("a", "a1", 2))
+			wanting(s, "low", 0, "", 1, 2)
+			decide(s)
+			s.Enqueue(admission.Waiting{Order: 1, Workload: &workload.Workload{ID: "high", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}})
+			if plan := admission.Decide(s, later); len(plan.Evictions) != 1 {
+				t.Fatalf("evictions are %v, want low's", plan.Evictions)
+			}
+			s.SetSilent(map[string]time.Time{"a": start})
+			closed.ClusterQueues = []quota.ClusterQueue{queue}
+			s.Reconfigure(treeOf(t, closed))
+			admission.Decide(s, later)
+			if waits := s.Reason("high").Kind == workload.ReasonWaitingForEviction; waits != (name == "still open") {
+				t.Errorf("high waits because of %+v", s.Reason("high"))
+			}
+		})
+	}
+}

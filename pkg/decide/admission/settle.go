@@ -18,7 +18,7 @@ func (d *decision) settleNominations() {
 		w := n.waiting
 		flavors := n.assess.Flavors
 		if !w.Grows && (!s.mayRunIn(w, n.cluster) || s.tree.NotOffered(n.cluster, flavors) != "") { // it was cordoned meanwhile, or is silent
-			if s.noneReports() && s.tree.Cordon(n.cluster) == nil {
+			if s.noneReports() && slices.Contains(s.candidates(w), n.cluster) && s.excluded(w, n.cluster) == "" && s.tree.NotOffered(n.cluster, flavors) == "" {
 				continue
 			}
 			s.withdraw(n)

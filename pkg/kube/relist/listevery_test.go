@@ -39,6 +39,8 @@ func TestAWatchListsAgainAfterAWhile(t *testing.T) {
 			{0, "pods", http.StatusOK}, // it has listed
 			{relist.ListEvery - time.Second, "pods", http.StatusOK},
 			{time.Second, "pods", http.StatusGone},
+			{0, "leases", http.StatusOK},
+			{relist.ListEvery, "leases", http.StatusOK}, // package lease reads its own again
 		}
 		for i, step := range steps {
 			time.Sleep(step.after) // of synctest's clock

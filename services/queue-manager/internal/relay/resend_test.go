@@ -93,7 +93,7 @@ func TestALossOfCommandsLastsUntilTheyAreCommitted(t *testing.T) {
 			}
 			compare(r, s) // as after a reconnection
 			if found, times := w.lastFound(); found.Distrust || times != 1 {
-				t.Errorf("the leader, which sends them again, is told to once more: %+v", found)
+				t.Errorf("the leader gets a second request to send them again: %+v", found)
 			}
 			if err := s.Tick(t.Context(), 0); err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestALossOfCommandsLastsUntilTheyAreCommitted(t *testing.T) {
 	}
 }
 
-// While the note cannot be stored for now, the leader is not told; the loss is found again.
+// While the note cannot be stored for now, the leader gets no request; the loss is found again.
 func TestALossOfCommandsIsNotedBeforeTheyAreSentAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +136,7 @@ func TestALossOfCommandsIsNotedBeforeTheyAreSentAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found, times := w.lastFound(); times != step.times || found.Distrust != (times > 0) {
-			t.Errorf("while the note fails with %v the leader is told %d times, want %d: %+v", step.refuse, times, step.times, found)
+			t.Errorf("while the note fails with %v the leader gets %d requests, want %d: %+v", step.refuse, times, step.times, found)
 		}
 	}
 }
