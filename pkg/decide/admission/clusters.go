@@ -46,10 +46,14 @@ func (s *State) Clusters() []string { return slices.Clone(s.clusters) }
 // Silent returns since when a cluster does not report; zero for one that does.
 func (s *State) Silent(cluster string) time.Time { return s.silent[cluster] }
 
-// noneReports reports whether all clusters with nodes are silent, so that nothing can start.
+// noneReports reports whether all clusters are silent, so that nothing can start.
 func (s *State) noneReports() bool {
-	return len(s.silent) > 0 && !slices.ContainsFunc(s.clusters, func(c string) bool { return s.fleets[c].Len() > 0 && s.silent[c].IsZero() })
+	return len(s.silent) > 0 && !slices.ContainsFunc(s.clusters, func(c string) bool { return s.silent[c].IsZero() })
 }
+
+// isUnsettled reports whether a gang keeps the nomination of an earlier term until a cluster
+// reports. Its stored reason names that nomination, and is how the next leader knows it.
+func (s *State) isUnsettled(w *Waiting) bool { return slices.Contains(s.unsettled, w) }
 
 // Uncleared reports whether a cluster reports again, but has not yet said that nothing is left
 // there.

@@ -377,7 +377,9 @@ func TestANominationOutlastsTheSilenceOfAllClusters(t *testing.T) {
 	gang := func(id workload.ID, priority int32) *workload.Workload {
 		return &workload.Workload{ID: id, Queue: "queue", Priority: priority, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}
 	}
-	for name, anotherTerm := range map[string]bool{"in a term": false, "over terms": true} {
+	for name, c := range map[string]struct{ anotherTerm, reported bool }{
+		"in a term": {false, true}, "over terms": {true, true}, "over terms, and enqueued once more": {true, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
@@ -389,14 +391,14 @@ func TestANominationOutlastsTheSilenceOfAllClusters(t *testing.T) {
 			if len(plan.Evictions) != 1 || len(plan.Waits) != 1 {
 				t.Fatalf("the plan is %+v, want low evicted for high", plan)
 			}
-			if anotherTerm {
+			if c.anotherTerm {
 				began := admission.NewState(treeOf(t, quota.Config{ClusterQueues: []quota.ClusterQueue{queue}}))
 				began.SetNode(nodeIn("a", "a1", 2))
 				began.Start(admission.Started{
 					Workload: gang("low", 0), Cluster: "a", Terminating: true, Admitted: start,
 					Placements: []workload.Placement{{PodSet: "workers", Node: "a1", Pods: 1}},
 				})
-				began.Enqueue(admission.Waiting{Order: 1, Workload: gang("high", 5), Nominated: true, Reported: true})
+				began.Enqueue(admission.Waiting{Order: 1, Workload: gang("high", 5), Nominated: true, Reported: c.reported})
 				s = began
 			}
 			s.SetSilent(silent)
@@ -442,6 +444,13 @@ func TestANominationEndsInTheSilenceOfAClosedCluster(t *testing.T) {
 			admission.Decide(s, later)
 			if waits := s.Reason("high").Kind == workload.ReasonWaitingForEviction; waits != (name == "still open") {
 				t.Errorf("high waits because of %+v", s.Reason("high"))
+			}
+			next := admission.NewState(treeOf(t, closed))
+			next.SetNode(nodeIn("a", "a1", 2))
+			next.SetSilent(map[string]time.Time{"a": start})
+			next.Enqueue(admission.Waiting{Order: 1, Nominated: true, Reported: true, Workload: &workload.Workload{ID: "high", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}})
+			if waits := admission.Decide(next, later).Waits; (len(waits) == 0) != (name == "still open") {
+				t.Errorf("in the next term the reasons are %+v", waits)
 			}
 		})
 	}

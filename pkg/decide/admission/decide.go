@@ -153,7 +153,7 @@ func (d *decision) restoreNominations() {
 	for _, w := range s.fresh {
 		switch {
 		case !w.Nominated || w.nomination(s) != nil:
-		case w.class != nil && s.noneReports():
+		case w.class != nil && s.noneReports() && slices.ContainsFunc(s.candidates(w), func(c string) bool { return s.excluded(w, c) == "" }):
 			s.unsettled = append(s.unsettled, w)
 		case w.class != nil:
 			nominated = append(nominated, w)
@@ -185,7 +185,7 @@ func (d *decision) tryFirst(class *equivalenceClass) {
 		if last == nil || (len(last.Kinds) > 0) != (len(why.Kinds) > 0) {
 			d.reportOthers(class, last, why)
 		}
-		if changed && w.Reported && !w.Nominated { // see restoreNominations
+		if changed && w.Reported && !d.state.isUnsettled(w) {
 			d.wait(w, why)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (d *decision) reportOthers(class *equivalenceClass, last, why *workload.Reason) {
 	s, more := d.state, false
 	for _, w := range class.members[1:] {
-		if w.Reported && !w.Nominated && (last != nil || w.Never != (why.Kind == workload.ReasonNeverFits)) {
+		if w.Reported && (last != nil || w.Never != (why.Kind == workload.ReasonNeverFits)) && !s.isUnsettled(w) {
 			w.Reported, more = false, true
 			s.unreported = append(s.unreported, w)
 		}
@@ -51,7 +51,7 @@ func (d *decision) reportNew() {
 		if !s.waiting.Has(w) {
 			continue // it has left since
 		}
-		if !w.Reported && w.nomination(s) == nil { // a nomination reports its reason itself
+		if !w.Reported && w.nomination(s) == nil && !s.isUnsettled(w) { // a nomination reports its reason itself
 			d.wait(w, s.reason(w))
 		}
 		w.Reported = true
