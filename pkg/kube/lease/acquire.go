@@ -84,7 +84,7 @@ func (e *election) look(ctx context.Context, s *sighting) (taken bool, err error
 	now := time.Now()
 	s.see(found, now)
 	if s.away || now.Sub(began) > e.every() {
-		s.notBefore, s.away = now.Add(e.every()+e.retry()), false
+		s.notBefore, s.away = now.Add(e.every()+e.retry()), false // bounded in freeAt
 	}
 	e.announce(s)
 	if now.Before(e.freeAt(s)) {
@@ -118,9 +118,13 @@ func (e *election) freeAt(s *sighting) time.Time {
 	}
 	lasts := e.Duration
 	if seconds := s.lease.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
-		lasts = time.Duration(*seconds) * time.Second // what the holder acts by, which may be of another version
+		// what the holder acts by, which may be of another version
+		lasts = min(time.Duration(*seconds)*time.Second, max(mostDuration, e.Duration))
 	}
 	free := s.since.Add(lasts)
+	if late := free.Add(e.Duration); s.notBefore.After(late) {
+		return late // where each request is slow, the time for one more renewal must come to an end
+	}
 	if free.Before(s.notBefore) {
 		return s.notBefore
 	}
@@ -145,14 +149,15 @@ func (e *election) watch(ctx context.Context, s *sighting) {
 	defer cancel()
 	look := time.AfterFunc(time.Until(e.lookAt(s, time.Now())), cancel)
 	defer look.Stop()
+	began := time.Now()
 	watching, err := e.leases.Watch(ctx, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + e.Name, ResourceVersion: s.lease.ResourceVersion,
 	})
 	if err != nil {
 		if !s.blind && ctx.Err() == nil {
+			s.blind = true
 			e.Logger.Warn("cannot watch the lease; reading it once for each renewal", e.named(), zap.Error(err))
 		}
-		s.blind = true
 		_ = pause.For(ctx, e.every()) // it is read then; the end of ctx is the caller's
 		return
 	}
@@ -165,7 +170,8 @@ func (e *election) watch(ctx context.Context, s *sighting) {
 		case shown, open := <-watching.ResultChan():
 			lease, is := shown.Object.(*coordination.Lease)
 			if !open || !is {
-				_ = pause.For(ctx, e.retry()) // likewise
+				// A watch that closes at once, as through a proxy, shows nothing.
+				_ = pause.For(ctx, max(e.retry(), e.every()-time.Since(began))) // likewise
 				return
 			}
 			if lease.Name != e.Name {
@@ -173,6 +179,7 @@ func (e *election) watch(ctx context.Context, s *sighting) {
 			}
 			now := time.Now()
 			s.see(lease, now)
+			e.past.see(lease) // with its annotations, should it be deleted
 			if e.Contact != nil {
 				e.Contact.shown(lease)
 			}

@@ -23,6 +23,10 @@ type Config struct {
 // more writes, and make a holder stop for each slow answer.
 const defaultDuration = 4 * time.Second
 
+// mostDuration bounds how long nothing may act for a cluster after its holder has died, whatever a
+// flag or a Lease says.
+const mostDuration = 5 * time.Minute
+
 // leastDuration leaves time to renew before the margin.
 const leastDuration = 3 * time.Second
 
@@ -44,8 +48,8 @@ func (c *Config) Validate(service, cluster string) error {
 	if c.Duration == 0 {
 		c.Duration = defaultDuration
 	}
-	if c.Duration < leastDuration {
-		faults = append(faults, fmt.Errorf("lease-duration: %s: want at least %s", c.Duration, leastDuration))
+	if c.Duration < leastDuration || c.Duration > mostDuration {
+		faults = append(faults, fmt.Errorf("lease-duration: %s: want %s to %s", c.Duration, leastDuration, mostDuration))
 	}
 	space, name, ok := strings.Cut(c.Lease, "/")
 	if !ok || len(validation.IsDNS1123Label(space)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {

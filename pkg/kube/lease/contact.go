@@ -89,7 +89,7 @@ func (c *Contact) begin(r *requests) (end func(lease *coordination.Lease, err er
 				c.reads.failing, c.reads.cause = time.Time{}, nil
 			}
 			c.see(lease)
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err) && r == &c.reads: // answers
 		case r.failing.IsZero():
 			r.failing, r.cause = began, err
 		default:

@@ -60,8 +60,8 @@ type election struct {
 	// sinceBoot goes on while the machine is suspended.
 	sinceBoot func() time.Duration
 
-	// writing: the renewals and the epoch are written one after the other.
-	writing sync.Mutex
+	// writing has what is being written: the renewals and the epoch come one after the other.
+	writing chan struct{}
 	lease   *coordination.Lease // as it was confirmed last
 
 	mu    sync.Mutex
@@ -77,7 +77,7 @@ type instant struct {
 
 func newElection(o Options, p *past) *election {
 	return &election{
-		Options: o, identity: o.Holder + "/" + uuid.NewString(), leases: o.Client.Leases(o.Namespace), past: p, sinceBoot: boottime.Now,
+		Options: o, identity: o.Holder + "/" + uuid.NewString(), leases: o.Client.Leases(o.Namespace), past: p, sinceBoot: boottime.Now, writing: make(chan struct{}, 1),
 	}
 }
 
@@ -113,8 +113,12 @@ func (e *election) check() error {
 // write stores a change of the Lease, and a renewal with it, if this term has the Lease. Others
 // write notes on it, so a conflict alone does not show that it is lost.
 func (e *election) write(ctx context.Context, change func(*coordination.Lease)) error {
-	e.writing.Lock()
-	defer e.writing.Unlock()
+	select {
+	case e.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-e.writing }()
 	err := e.update(ctx, e.lease, change)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		var found *coordination.Lease
@@ -227,8 +231,8 @@ const releaseWithin = 5 * time.Second
 func (e *election) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 	defer cancel()
-	e.writing.Lock()
-	defer e.writing.Unlock()
+	e.writing <- struct{}{} // nothing else is written any more
+	defer func() { <-e.writing }()
 	found, err := e.read(ctx)
 	if apierrors.IsNotFound(err) || err == nil && holderOf(found) != e.identity {
 		return

@@ -39,7 +39,7 @@ func (o *Options) retry() time.Duration { return o.every() / retries }
 // Lease in between. So an API server that is away for some seconds ends no terms, and its first
 // load afterwards is not that of new terms which list everything.
 func (e *election) keep(ctx context.Context) error {
-	after, retry, slow, lapsed := e.every(), e.retry(), false, false
+	after, retry, slow, lapsed, acted := e.every(), e.retry(), false, false, time.Now()
 	for {
 		if err := pause.For(ctx, after); err != nil {
 			return err
@@ -47,7 +47,18 @@ func (e *election) keep(ctx context.Context) error {
 		err := e.renew(ctx, slow)
 		slow = err != nil || e.held() > e.every()
 		switch {
+		case err == nil && e.check() != nil && time.Since(acted) > lapsedMost*e.Duration: // stored, too late to act by, again and again
+			e.lose()
+			return fmt.Errorf("%w: no renewal was confirmed in time to act for %s", ErrLost, time.Since(acted).Truncate(time.Millisecond))
+		case err == nil && e.check() != nil:
+			if !lapsed {
+				lapsed = true
+				e.Logger.Warn("lease is renewed too slowly; not acting until it is renewed in time", e.named(), zap.Duration("took", e.held()))
+			}
+			after = e.retry()
+			continue
 		case err == nil:
+			acted = time.Now()
 			if lapsed {
 				e.Logger.Info("lease renewed; acting again", e.named())
 			}
@@ -75,7 +86,7 @@ func (e *election) keep(ctx context.Context) error {
 // the lease. An API server that is slow gets as long as an answer can be of use.
 func (e *election) renew(ctx context.Context, slow bool) error {
 	if !slow {
-		within, cancel := context.WithTimeout(ctx, e.Duration/2)
+		within, cancel := context.WithTimeout(ctx, e.Duration-margin-e.every()-2*e.retry())
 		defer cancel()
 		ctx = within
 	}

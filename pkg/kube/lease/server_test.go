@@ -161,6 +161,35 @@ func (l *link) show(lease *coordination.Lease) {
 	}
 }
 
+// note has another writer of the Lease add an annotation.
+func (s *server) note(key, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	noted := s.lease.DeepCopy()
+	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, key, value)
+	s.version++
+	noted.ResourceVersion = strconv.Itoa(s.version)
+	s.lease = noted
+	for _, l := range s.links {
+		l.show(noted)
+	}
+}
+
+// remove deletes the Lease.
+func (s *server) remove() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := s.lease
+	s.lease = nil
+	for _, l := range s.links {
+		l.mu.Lock()
+		if l.shown != nil && !l.cut && !l.down && !l.shown.IsStopped() {
+			l.shown.Delete(gone.DeepCopy())
+		}
+		l.mu.Unlock()
+	}
+}
+
 // Watch implements coordinationv1.LeaseInterface.
 func (l *link) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if err := l.pass(ctx, "watch"); err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/pkg/kube/lease"
 )
@@ -98,6 +100,7 @@ func TestAKilledHolderIsReplacedWhenItsLeaseEnds(t *testing.T) {
 		{"with a clock an hour ahead", func(h, _ *link) { h.skew = time.Hour }, renews / 2, moment},
 		{"and the standby may not watch", func(_, s *link) { s.blind = true }, 0, renews + moment},
 		{"and the standby's way is slow", func(_, s *link) { s.late = 100 * time.Millisecond }, 0, time.Second / 2},
+		{"and the standby's way is slower than renewals", func(_, s *link) { s.late = 1100 * time.Millisecond }, 0, lasts + 3*1100*time.Millisecond + moment},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -279,4 +282,67 @@ func TestAProcessNeedNotWaitForItself(t *testing.T) {
 			t.Errorf("Run returned %v, %d terms after %s; want 2 before a lease of %s has ended", err, terms, took, lasts)
 		}
 	})
+}
+
+// TestAStandbyMakesADeletedLeaseWithItsLastNotes: a standby hears of the deletion first, and the
+// services keep notes on the Lease, such as what the dispatcher may keep.
+func TestAStandbyMakesADeletedLeaseWithItsLastNotes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, holder, standby := pair(t)
+		defer holder.end()
+		defer standby.end()
+		s.note("example.com/noted", "until noon")
+		time.Sleep(10 * renews)
+		holder.set(func(h *link) { h.down = true })
+		s.remove()
+		<-standby.began
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if got := s.lease.Annotations["example.com/noted"]; got != "until noon" {
+			t.Errorf("the Lease is there again with the annotations %v", s.lease.Annotations)
+		}
+	})
+}
+
+// TestAHolderThatIsAlwaysTooLateGivesWay: its renewals are stored, so that no standby may take the
+// Lease, and each too late to act by.
+func TestAHolderThatIsAlwaysTooLateGivesWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, holder, standby := pair(t)
+		defer holder.end()
+		defer standby.end()
+		holder.set(func(h *link) { h.late = 1500 * time.Millisecond })
+		time.Sleep(10 * renews)
+		holder.set(func(h *link) { h.late = 3200 * time.Millisecond })
+		time.Sleep(60 * renews)
+		if !standby.acts() || holder.acts() || holder.terms() == 0 {
+			t.Errorf("the standby acts: %t, the holder acts: %t, and has ended %d terms", standby.acts(), holder.acts(), holder.terms())
+		}
+	})
+}
+
+// TestNoLeaseLastsForEver: another holder's Lease counts for a bounded time, whatever it says.
+func TestNoLeaseLastsForEver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		seconds *int32
+		want    time.Duration
+	}{"68 years": {new(int32(1<<31 - 1)), 5 * time.Minute}, "none": {nil, lasts}, "nothing": {new(int32(0)), lasts}, "less": {new(int32(-1)), lasts}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{lease: &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l", ResourceVersion: "0"}, Spec: coordination.LeaseSpec{
+					HolderIdentity: new("x"), LeaseDurationSeconds: c.seconds, RenewTime: &metav1.MicroTime{Time: time.Now()},
+				}}}
+				began := time.Now()
+				standby := s.process(t, "standby")
+				defer standby.end()
+				if took := (<-standby.began).Sub(began); took < c.want || took > c.want+moment {
+					t.Errorf("the standby acts after %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
 }
