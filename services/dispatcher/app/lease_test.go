@@ -175,8 +175,8 @@ func TestLeaseLostInTheMiddleOfACreation(t *testing.T) {
 
 	created := w.countCreations()
 	close(proxy.letGo)
-	w.signal(first, syscall.SIGCONT)
 	w.await("the late creation arrives", func() bool { return created.of("gang") == 1 })
+	w.signal(first, syscall.SIGCONT) // not before: it gives up what is still on its way
 	w.await("it is removed", func() bool {
 		list, err := w.objects.Resource(resource("RayCluster")).Namespace(w.namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
