@@ -46,7 +46,7 @@ func (t *term) beginQuarantine() bool {
 	if err != nil {
 		return false
 	}
-	t.m.memory.Sync(quarantined, t.now())
+	t.m.memory.Sync(quarantined, t.now(), t.now())
 	t.m.memory.ApplyTo(t.step, t.now())
 	t.storeQuarantine(t.m.memory.Unstored(t.step.State))
 	for _, a := range t.m.memory.Unannounced(t.step.State) {
@@ -75,7 +75,7 @@ func (t *term) checkReleased() (over bool) {
 	}
 	t.looked = t.w.now
 	quarantined, err := t.w.disk.quarantined()
-	return err == nil && len(t.m.memory.Sync(quarantined, t.now())) > 0
+	return err == nil && len(t.m.memory.Sync(quarantined, t.clock, t.now())) > 0
 }
 
 // diagnose deals with a commit that failed, as the engine does; what it returns tells

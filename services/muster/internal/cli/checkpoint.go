@@ -53,16 +53,20 @@ func (o *requestOptions) checkpoint(at time.Time) change {
 	asked, before := false, time.Time{} // before is the last one before it is asked for
 	return change{
 		verb: "report a checkpoint of", refused: event.NotSaved,
-		made: func(r *workload.Record) string {
+		made: func(r *workload.Record, seen time.Time) string {
 			last := r.Saved().Last(r.Attempt)
-			near := !at.IsZero() && at.Sub(last) < workload.SavedApart
+			reported := at
+			if at.IsZero() { // it is queue-manager's time then
+				reported = seen
+			}
+			near := !reported.IsZero() && reported.Sub(last) < workload.SavedApart
 			switch {
 			case last.IsZero(), event.IsRefusal(r.Reason):
 				return ""
-			case !asked && !near:
+			case !asked && (at.IsZero() || !near):
 				return ""
 			// One that is too near to the last changes nothing, and queue-manager answers all the same.
-			case asked && last.Equal(before) && !at.IsZero() && !near:
+			case asked && last.Equal(before) && !near && !(at.IsZero() && seen.IsZero()):
 				return ""
 			}
 			return "has saved its work at " + last.UTC().Format(time.RFC3339)

@@ -47,6 +47,7 @@ func TestACheckpointIsReportedByAnyClock(t *testing.T) {
 		"too near to the last":             {time.Time{}, saved(time.Second), saved(time.Second), [2]string{none, at(time.Second)}},
 		"refused":                          {time.Time{}, saved(time.Hour), refused, [2]string{none, none}},
 		"something else has changed":       {time.Time{}, saved(0), saved(0), [2]string{none, none}},
+		"another, something else changed":  {time.Time{}, saved(time.Hour), saved(time.Hour), [2]string{none, none}},
 		"--at that is to come elsewhere":   {now, saved(time.Hour), saved(time.Minute), [2]string{none, at(time.Minute)}},
 		"--at":                             {now, saved(time.Hour), saved(time.Second), [2]string{none, at(time.Second)}},
 		"--at too near to the last":        {now, saved(time.Second), saved(time.Second), [2]string{at(time.Second), at(time.Second)}},
@@ -57,11 +58,11 @@ func TestACheckpointIsReportedByAnyClock(t *testing.T) {
 			t.Parallel()
 			told := &reporter{}
 			change := (&requestOptions{}).checkpoint(c.at)
-			first := change.made(&c.before)
+			first := change.made(&c.before, time.Time{})
 			if err := change.ask(t.Context(), &connection{actor: told}, c.before); err != nil {
 				t.Fatal(err)
 			}
-			if got := [2]string{first, change.made(&c.after)}; got != c.want {
+			if got := [2]string{first, change.made(&c.after, now)}; got != c.want {
 				t.Errorf("it says %q, want %q", got, c.want)
 			}
 			if len(told.at) != 1 || !told.at[0].Equal(c.at) || told.at[0].IsZero() != c.at.IsZero() {

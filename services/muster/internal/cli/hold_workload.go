@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ func resumeWorkloadCommand(s *server) *cobra.Command {
 func (o *requestOptions) hold() change {
 	return change{
 		verb: "hold", refused: event.NotHeld,
-		made: func(r *workload.Record) string { return r.Hold.Message() },
+		made: func(r *workload.Record, _ time.Time) string { return r.Hold.Message() },
 		ask: func(ctx context.Context, c *connection, r workload.Record) error {
 			return c.hold(ctx, r, false, o.by, o.why)
 		},
@@ -60,7 +61,7 @@ func (o *requestOptions) hold() change {
 func (o *requestOptions) resume() change {
 	return change{
 		verb: "resume", refused: event.NotResumed,
-		made: func(r *workload.Record) string {
+		made: func(r *workload.Record, _ time.Time) string {
 			if r.Hold != nil {
 				return ""
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,7 @@ func (o *requestOptions) move(queue string) change {
 	return change{
 		verb: "move", refused: event.NotMoved,
 		ready: func(ctx context.Context, c *connection) error { return thereIsQueue(ctx, c.queries, queue) },
-		made: func(r *workload.Record) string {
+		made: func(r *workload.Record, _ time.Time) string {
 			if r.Queue != queue {
 				return ""
 			}

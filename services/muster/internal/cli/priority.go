@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,7 @@ The workload's history and the recorded inputs show who asked, when and why.`,
 func (o *requestOptions) priority(value int32) change {
 	return change{
 		verb: "set the priority of", refused: event.NotRanked,
-		made: func(r *workload.Record) string {
+		made: func(r *workload.Record, _ time.Time) string {
 			if r.Priority != value {
 				return ""
 			}

@@ -30,8 +30,9 @@ type change struct {
 	verb string // for errors
 	// ready checks what needs no workload; nil for nothing.
 	ready func(ctx context.Context, c *connection) error
-	// made reports that the workload is as wanted; empty while it is not.
-	made func(r *workload.Record) string
+	// made reports that the workload is as wanted; empty while it is not. at is when the record was
+	// so, by queue-manager's clock; zero if that is not known.
+	made func(r *workload.Record, at time.Time) string
 	// ask asks for it.
 	ask func(ctx context.Context, c *connection, r workload.Record) error
 	// refused begins the reason in the event of a refusal.
@@ -70,7 +71,7 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 		return err
 	}
 	label := reference(record.Workload)
-	if made := wanted.made(&record); made != "" {
+	if made := wanted.made(&record, time.Time{}); made != "" {
 		fmt.Fprintf(out, "unchanged: %s %s\n", label, made)
 		return nil
 	}
@@ -85,7 +86,7 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 	}
 	err = wanted.ask(ctx, c, record)
 	if errors.Is(err, overhttp.ErrUnchanged) { // then there is no event
-		fmt.Fprintf(out, "unchanged: %s %s\n", label, cmp.Or(wanted.made(&record), "is so already"))
+		fmt.Fprintf(out, "unchanged: %s %s\n", label, cmp.Or(wanted.made(&record, time.Time{}), "is so already"))
 		return nil
 	}
 	if err != nil {
@@ -112,7 +113,7 @@ func await(ctx context.Context, steps life, wanted change, label string, out io.
 		if step.Record.Phase == workload.Rejected { // another submission under its id; it stays as it is
 			continue
 		}
-		if made := wanted.made(&step.Record); made != "" {
+		if made := wanted.made(&step.Record, step.At); made != "" {
 			fmt.Fprintf(out, "%s %s\n", label, made)
 			return nil
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ func (o *requestOptions) requeue() change {
 	attempt := 0 // the one that is to be taken down
 	return change{
 		verb: "requeue", refused: event.NotRequeued,
-		made: func(r *workload.Record) string {
+		made: func(r *workload.Record, _ time.Time) string {
 			switch {
 			case attempt == 0: // before it is asked for
 				return ""

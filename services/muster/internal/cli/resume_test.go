@@ -2,6 +2,7 @@ package cli
 
 import (
 	"testing"
+	"time"
 
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -20,7 +21,7 @@ func TestResumeReportsWhatHoldsTheQueue(t *testing.T) {
 		"queue is held":    {nil, &workload.Reason{Kind: workload.ReasonHeld, Message: `queue "q" is on hold`}, `is not held by itself; queue "q" is on hold`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&requestOptions{}).resume().made(&workload.Record{Hold: c.hold, Reason: c.why}); got != c.want {
+			if got := (&requestOptions{}).resume().made(&workload.Record{Hold: c.hold, Reason: c.why}, time.Time{}); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

@@ -97,9 +97,9 @@ func (m *Memory) afterWholeTerm() {
 }
 
 // Sync brings the memory up to date with the quarantine in the ledger. It returns what an
-// operator has released. What was kept out of decisions until a time that has come is not released:
-// the ledger forgets it after a while.
-func (m *Memory) Sync(quarantined []state.Quarantined, now time.Time) (released []string) {
+// operator has released. What a term that has begun then does not keep out of decisions is not
+// released: its time has come, and the ledger forgets it after a while.
+func (m *Memory) Sync(quarantined []state.Quarantined, begun, now time.Time) (released []string) {
 	there := map[string]bool{}
 	for _, a := range quarantined {
 		there[keyOf(a)] = true
@@ -107,7 +107,7 @@ func (m *Memory) Sync(quarantined []state.Quarantined, now time.Time) (released 
 	}
 	for key := range m.stored {
 		if !there[key] {
-			if a := m.quarantined[key]; a.Until.IsZero() || a.Until.After(now) {
+			if a := m.quarantined[key]; !endedBy(a, begun, now) {
 				released = append(released, key)
 			}
 			delete(m.quarantined, key)
@@ -117,6 +117,16 @@ func (m *Memory) Sync(quarantined []state.Quarantined, now time.Time) (released 
 	m.stored = there
 	slices.Sort(released)
 	return released
+}
+
+// endedBy reports whether a term that has begun then has nothing to try again of what was
+// quarantined: a state goes on by itself with what is held until a time, and leaves the rest out
+// until its end.
+func endedBy(a state.Quarantined, begun, now time.Time) bool {
+	if a.Level == state.QuarantineHeld {
+		return !a.Until.IsZero() && !a.Until.After(now)
+	}
+	return a.Over(begun)
 }
 
 // ApplyTo has a step know the quarantine and the poison messages. It comes at the begin of

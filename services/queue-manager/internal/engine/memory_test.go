@@ -25,7 +25,7 @@ func TestWhatIsReleasedWhileAnotherLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another process leads, and an operator releases it there.
-	if released := m.Sync(nil, time.Now()); !slices.Equal(released, []string{"c/n"}) {
+	if released := m.Sync(nil, time.Now(), time.Now()); !slices.Equal(released, []string{"c/n"}) {
 		t.Errorf("released is %v", released)
 	}
 	s := state.New(2, state.Stored{})
@@ -48,7 +48,7 @@ func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
 		t.Fatalf("kept with %v", err)
 	}
 	s := state.New(2, state.Stored{})
-	if released := m.Sync(nil, time.Now()); len(released) > 0 {
+	if released := m.Sync(nil, time.Now(), time.Now()); len(released) > 0 {
 		t.Errorf("released is %v", released)
 	}
 	unkept := m.Unstored(s)
@@ -61,7 +61,7 @@ func TestWhatCouldNotBeKeptIsKeptLater(t *testing.T) {
 	if again := m.Unstored(s); len(again) > 0 {
 		t.Errorf("still to be written is %v", again)
 	}
-	if released := m.Sync(nil, time.Now()); !slices.Equal(released, []string{"c/n"}) {
+	if released := m.Sync(nil, time.Now(), time.Now()); !slices.Equal(released, []string{"c/n"}) {
 		t.Errorf("released is %v", released)
 	}
 }
@@ -85,7 +85,7 @@ func TestWhatCouldNotBeKeptIsForgottenWhenAnotherHasLed(t *testing.T) {
 			m.StartTerm(4, 5)
 			m.Remember(Diagnosis{Quarantined: quarantined})
 			m.StartTerm(c.before, 9)
-			m.Sync(nil, time.Now())
+			m.Sync(nil, time.Now(), time.Now())
 			if unkept := m.Unstored(state.New(9, state.Stored{})); !slices.Equal(unkept, c.unkept) {
 				t.Errorf("to be written is %v, want %v", unkept, c.unkept)
 			}
@@ -114,7 +114,7 @@ func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 		})
 		step := &Step{State: s, Logger: zap.NewNop()}
 		m.Remember(Diagnosis{Quarantined: []state.Quarantined{quarantined}})
-		m.Sync([]state.Quarantined{quarantined}, now)
+		m.Sync([]state.Quarantined{quarantined}, now, now)
 		m.ApplyTo(step, now)
 		if unannounced := m.Unannounced(s); !slices.Equal(unannounced, []state.Quarantined{quarantined}) {
 			t.Errorf("%s: to be announced is %v", name, unannounced)
@@ -122,7 +122,7 @@ func TestWhatIsQuarantinedAgainIsReportedAgain(t *testing.T) {
 		if again := m.Unannounced(s); len(again) > 0 {
 			t.Errorf("%s: to be announced twice is %v", name, again)
 		}
-		m.Sync(nil, time.Now()) // an operator has released it
+		m.Sync(nil, time.Now(), time.Now()) // an operator has released it
 	}
 }
 

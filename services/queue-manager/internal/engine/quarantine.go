@@ -21,7 +21,7 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.memory.Sync(quarantined, l.clock.now())
+	l.memory.Sync(quarantined, l.clock.now(), l.clock.now())
 	for _, a := range l.memory.addUnread(l.state.Unread()) {
 		l.Metrics.notStorable.WithLabelValues("workload").Inc()
 		l.Logger.Error("cannot read a live workload; it stays as it is", zap.String("workload", string(a.Workload)), zap.String("reason", a.Why))
@@ -59,7 +59,7 @@ func (l *leader) checkReleased(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	released := slices.DeleteFunc(l.memory.Sync(quarantined, l.clock.now()), l.hasEnded)
+	released := slices.DeleteFunc(l.memory.Sync(quarantined, l.clock.began, l.clock.now()), l.hasEnded)
 	if len(released) > 0 {
 		l.Logger.Info("released from quarantine", zap.Strings("released", released))
 		return errReleased

@@ -132,15 +132,18 @@ func TestWhatIsOverCountsNoMore(t *testing.T) {
 // The ledger forgets what was tried again by itself: that releases nothing.
 func TestWhatTheLedgerForgetsIsNotReleased(t *testing.T) {
 	t.Parallel()
-	now := aligned()
+	begun := aligned()
 	kept := []state.Quarantined{
-		{Node: admission.NodeKey{Cluster: "c", Name: "over"}, Tries: 1, Until: now},
-		{Node: admission.NodeKey{Cluster: "c", Name: "early"}, Tries: 1, Until: now.Add(time.Second)},
+		{Node: admission.NodeKey{Cluster: "c", Name: "over"}, Tries: 1, Until: begun},
+		{Node: admission.NodeKey{Cluster: "c", Name: "early"}, Tries: 1, Until: begun.Add(time.Minute)},
+		// Its time has come, but the term keeps it out until it is tried again.
+		{Node: admission.NodeKey{Cluster: "c", Name: "just over"}, Tries: 1, Until: begun.Add(time.Second)},
 		{Node: admission.NodeKey{Cluster: "c", Name: "for good"}, Tries: 1},
+		{Workload: "held", Level: state.QuarantineHeld, Tries: 1, Until: begun.Add(time.Second)},
 	}
 	m := NewMemory()
-	m.Sync(kept, now)
-	if released := m.Sync(nil, now); !slices.Equal(released, []string{"c/early", "c/for good"}) {
+	m.Sync(kept, begun, begun)
+	if released := m.Sync(nil, begun, begun.Add(2*time.Second)); !slices.Equal(released, []string{"c/early", "c/for good", "c/just over"}) {
 		t.Errorf("released are %q", released)
 	}
 	if len(m.quarantined) > 0 || m.InQuarantine() {

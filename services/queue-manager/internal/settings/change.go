@@ -65,7 +65,7 @@ func (f File) Plan(present Set, origin string, request query.ConfigureRequest, l
 	for _, key := range request.Delete {
 		faults = append(faults, f.remove(&p, key, origin, keys))
 	}
-	f.makeRoom(&p, now)
+	f.makeRoom(&p, keys, now)
 	if len(p.Set) > query.MaxConfigured {
 		faults = append(faults, fmt.Errorf("the change would make %d objects; at most %d are allowed; delete some first", len(p.Set), query.MaxConfigured))
 	}

@@ -9,8 +9,8 @@ import (
 
 // makeRoom removes reservations that are over where the change makes another one: their number is
 // bounded, and few people delete them. Those of the file are for its author to delete. The answer does
-// not list what goes, because the request is not about it.
-func (f File) makeRoom(p *Plan, now time.Time) {
+// not list what goes, because the request is not about it: what it names stays.
+func (f File) makeRoom(p *Plan, named map[kueue.Key]bool, now time.Time) {
 	written := map[kueue.Key]bool{}
 	for _, w := range p.Written {
 		if w.Kind == kueue.Reservation {
@@ -21,12 +21,17 @@ func (f File) makeRoom(p *Plan, now time.Time) {
 		return
 	}
 	var applied []quota.Reservation
+	stay := len(written) + len(f.Policy.Reservations)
 	for key, a := range p.Set {
-		if key.Kind == kueue.Reservation && !written[key] && a.Unread == nil {
+		switch {
+		case key.Kind != kueue.Reservation || written[key] || a.Unread != nil:
+		case named[key]:
+			stay += len(a.Policy.Reservations)
+		default:
 			applied = append(applied, a.Policy.Reservations...)
 		}
 	}
-	for _, name := range quota.Outdated(applied, len(written)+len(f.Policy.Reservations), now) {
+	for _, name := range quota.Outdated(applied, stay, now) {
 		key := kueue.Key{Kind: kueue.Reservation, Name: name}
 		delete(p.Set, key)
 		p.Removed = append(p.Removed, key)

@@ -49,6 +49,8 @@ func TestAReservationTakesTheRoomOfPastOnes(t *testing.T) {
 		full[name], live[name] = now.Add(-day+time.Duration(i)*time.Second), now.Add(day)
 	}
 	hold := query.HoldRequest{Cluster: "east", By: "ann"}
+	both := reserving(t, "new", now.Add(day)) // a file with an old one, which it names
+	both.Apply = append(both.Apply, reserving(t, "long-ago", few["long-ago"]).Apply...)
 	for name, c := range map[string]struct {
 		ends    map[string]time.Time
 		change  query.ConfigureRequest
@@ -56,6 +58,7 @@ func TestAReservationTakesTheRoomOfPastOnes(t *testing.T) {
 		refused string
 	}{
 		"another":                    {ends: few, change: reserving(t, "new", now.Add(day)), removed: []string{"long-ago"}},
+		"another, beside an old one": {ends: few, change: both},
 		"one that is over itself":    {ends: few, change: reserving(t, "new", now.Add(-9*day)), removed: []string{"long-ago"}},
 		"an old one is made again":   {ends: few, change: reserving(t, "long-ago", now.Add(day))},
 		"the same again":             {ends: few, change: reserving(t, "lately", few["lately"])},
@@ -89,7 +92,7 @@ func TestAReservationTakesTheRoomOfPastOnes(t *testing.T) {
 					t.Errorf("%s is there: %t", name, there)
 				}
 			}
-			if len(plan.Outcomes) != 1 {
+			if len(plan.Outcomes) != len(c.change.Apply) {
 				t.Errorf("the answer lists %v, want what was asked for", plan.Outcomes)
 			}
 		})
