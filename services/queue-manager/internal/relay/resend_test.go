@@ -99,7 +99,7 @@ func TestALossOfCommandsLastsUntilTheyAreCommitted(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.refuseNote = nil
-			r, s = w.commandsTerm(t) // the term has ended, and nothing was committed
+			_, s = w.commandsTerm(t) // the term has ended, and nothing was committed
 			found, _ := w.lastFound()
 			if found.Distrust != c.distrust {
 				t.Fatalf("the next term distrusts the commands: %t, want %t", found.Distrust, c.distrust)
