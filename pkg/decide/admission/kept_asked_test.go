@@ -169,7 +169,7 @@ func TestEvictionsDoNotTakeWhatIsKept(t *testing.T) {
 	s.Enqueue(admission.Waiting{Order: 9, Workload: &workload.Workload{ID: "other", Queue: "plain", Priority: 1, PodSets: []workload.PodSet{setOf("workers", 2, 1, 1)}}})
 	plan := admission.Decide(s, start.Add(time.Minute))
 	if len(plan.Evictions) > 0 || len(plan.Admissions) > 0 {
-		t.Errorf("the plan is %q, want nobody evicted for a place that is kept", text(plan))
+		t.Errorf("the plan is %q, want no eviction for a place that is kept", text(plan))
 	}
 }
 

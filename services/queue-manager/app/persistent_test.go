@@ -35,22 +35,7 @@ func TestWhatNeverPassesIsQuarantinedAlone(t *testing.T) {
 	for name, c := range persistent() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.node("a", 2)
-			if c.before != nil {
-				c.before(w)
-			}
-			w.countTerms()
-			w.refuse(c.table, c.events, c.condition, c.state)
-			c.then(w)
-			if c.want != nil {
-				c.want(w)
-			}
-			w.others("first")
-			w.others("second")
-			if terms := w.terms(); terms > fewTerms {
-				t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
-			}
+			c.concernsItAlone(t)
 		})
 	}
 }

@@ -124,6 +124,29 @@ type refusal struct {
 	want                            func(*world)
 }
 
+// concernsItAlone causes the refusal in a world of its own. It fails the test if what is wanted
+// does not come, if the others do not go on, or if that takes more than fewTerms.
+func (r refusal) concernsItAlone(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.node("a", 2)
+	if r.before != nil {
+		r.before(w)
+	}
+	w.countTerms()
+	w.refuse(r.table, r.events, r.condition, r.state)
+	r.then(w)
+	if r.want != nil {
+		r.want(w)
+	}
+	w.others("first")
+	w.others("second")
+	if terms := w.terms(); terms > fewTerms {
+		t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
+	}
+	return w
+}
+
 // refusalsOfOne are refusals of the workload bad, by what is refused.
 func refusalsOfOne() map[string]refusal {
 	bad := event.WorkloadID("test", "bad")
@@ -206,22 +229,7 @@ func TestARefusedWorkloadIsQuarantinedAlone(t *testing.T) {
 	for name, c := range refusalsOfOne() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.node("a", 2)
-			if c.before != nil {
-				c.before(w)
-			}
-			w.countTerms()
-			w.refuse(c.table, c.events, c.condition, c.state)
-			c.then(w)
-			if c.want != nil {
-				c.want(w)
-			}
-			w.others("first")
-			w.others("second")
-			if terms := w.terms(); terms > fewTerms {
-				t.Errorf("it took %d terms, want at most %d", terms, fewTerms)
-			}
+			w := c.concernsItAlone(t)
 			after := w.terms()
 			w.others("third")
 			if terms := w.terms() - after; terms > 1 {

@@ -25,7 +25,7 @@ func TestUntilWhenANodeIsHeld(t *testing.T) {
 		holders []query.Holder
 		want    *workload.End
 	}{
-		"nobody":              {nil, nil},
+		"no holder":           {nil, nil},
 		"one that declares":   {[]query.Holder{declared}, &declared.Until},
 		"the last":            {[]query.Holder{declared, {ID: "learned"}, declared}, &learned},
 		"one is unknown":      {[]query.Holder{declared, {ID: "new"}, {ID: "learned"}}, &workload.End{}},
