@@ -59,19 +59,25 @@ type NATSServer struct {
 	Accounts    string   // file
 	Routes      []string // of all servers, host:port; fewer than two for no cluster
 	TLS         *bus.TLS // of the server; nil for none
+	// Synced: it writes to the disk before it acknowledges a message (`sync_interval: always`).
+	Synced bool
 }
 
 // Config is what nats-server reads. It has the settings of
 // deploy/nats/nats-server.conf that matter when something breaks.
 func (s NATSServer) Config() string {
+	interval := "1s"
+	if s.Synced {
+		interval = "always"
+	}
 	text := fmt.Sprintf(`server_name: %s
 port: %d
 max_payload: 8MB
 ping_interval: 5s
 ping_max: 2
-jetstream { store_dir: %q, max_file_store: 8GB, max_memory_store: 64MB, sync_interval: 1s }
+jetstream { store_dir: %q, max_file_store: 8GB, max_memory_store: 64MB, sync_interval: %s }
 include %q
-`, s.Name, s.Port, s.Store, s.Accounts)
+`, s.Name, s.Port, s.Store, interval, s.Accounts)
 	if s.Host != "" {
 		text += fmt.Sprintf("host: %q\n", s.Host)
 	}

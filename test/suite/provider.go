@@ -38,6 +38,9 @@ type Shape struct {
 	Clocks bool
 	// Quota: the ClusterQueues of MixedQueues are applied while it runs, and can change.
 	Quota bool
+	// Synced: NATS has `sync_interval: always`, which docs/operations.md asks for where all
+	// servers may lose power at once.
+	Synced bool
 }
 
 // Installation is a running Muster with all that it needs.

@@ -154,8 +154,20 @@ func (t Trial) shape(s Shape) Shape {
 		s.Clocks = s.Clocks || each.Fault.OfClock()
 		s.Quota = s.Quota || each.Fault == Lowered
 		s.Names = s.Names || each.Fault.OfNames()
+		s.Synced = s.Synced || each.losesAll(s.NATS)
 	}
 	return s
+}
+
+// losesAll reports whether all of several NATS servers lose power at once.
+func (t Trial) losesAll(servers int) bool {
+	lost := 0
+	for _, part := range t.Parts {
+		if strings.HasPrefix(part, "nats-") {
+			lost++
+		}
+	}
+	return servers > 1 && lost == servers && (t.Fault == PowerLost || t.Fault == PowerLostTorn)
 }
 
 // Pairs draws a number of pairs of faults that do not strike the same part, each pair once,

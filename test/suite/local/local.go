@@ -111,7 +111,7 @@ func (in *installation) startNATS(ctx context.Context) error {
 	for i := range in.shape.NATS {
 		name := suite.NATS(i + 1)
 		config := suite.NATSServer{
-			Name: name, Host: "127.0.0.1", Port: clients[i], ClusterPort: routes[i], Store: in.store(name), Accounts: in.secrets.Accounts, Routes: routeHosts, TLS: encryption,
+			Name: name, Host: "127.0.0.1", Port: clients[i], ClusterPort: routes[i], Store: in.store(name), Accounts: in.secrets.Accounts, Routes: routeHosts, TLS: encryption, Synced: in.shape.Synced,
 		}.Config()
 		file := filepath.Join(in.dir, name+".conf")
 		// An include is looked for beside the file that names it.
