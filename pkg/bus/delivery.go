@@ -27,7 +27,8 @@ type Delivery struct {
 	settler Settler
 }
 
-// Settler settles a message with the server that delivered it.
+// Settler settles a message with the server that delivered it. It has one method for each of
+// the four verdicts of a handler, which no caller uses apart, so it is one interface.
 type Settler interface {
 	Ack() error
 	NakWithDelay(delay time.Duration) error

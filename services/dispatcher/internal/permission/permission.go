@@ -57,11 +57,21 @@ type Held struct {
 
 // Cluster is the API server. Its writes need no Lease.
 type Cluster interface {
+	records
+	permitted
+}
+
+// records is where the permission is stored.
+type records interface {
 	// Permission reads what is stored, uncached.
 	Permission(ctx context.Context) (Record, error)
 	// SetPermission stores a record in place of the one with the given text. The error wraps
 	// ErrChanged when another one is stored.
 	SetPermission(ctx context.Context, instead string, r Record) error
+}
+
+// permitted is what needs the permission.
+type permitted interface {
 	// Permitted lists, uncached, what needs the permission and may hold capacity, also when an
 	// error means that some of it could not be listed.
 	Permitted(ctx context.Context) ([]Held, error)

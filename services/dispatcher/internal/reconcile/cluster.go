@@ -21,9 +21,19 @@ type Cluster interface {
 	sweepAPI
 	controllerReader
 	requestAPI
+	placeholderWriter
+	gangWriter
+	remainders
+}
+
+// gangWriter is the API server, for objects of gangs that run.
+type gangWriter interface {
 	Announce(ctx context.Context, object kubernetes.Object, at time.Time) error
-	ShowPlaceholder(ctx context.Context, pod kubernetes.Placeholder) error
 	GiveUp(ctx context.Context, object kubernetes.Object, sizes map[string]int, pods map[string][]string) error
+}
+
+// remainders reads, uncached, what is left of a workload.
+type remainders interface {
 	Remaining(ctx context.Context, id workload.ID, namespace string) (kubernetes.Left, error)
 }
 
@@ -32,9 +42,20 @@ type Cache interface {
 	sweepCache
 	ownerCache
 	strayCache
+	objectCache
+}
+
+// objectCache finds the objects of one workload.
+type objectCache interface {
 	Object(kind, namespace, name string) *kubernetes.Object
 	Clusters(id workload.ID) []kubernetes.Object
 	WatchesRequests() bool
+}
+
+// objectAPI is the API server, for Ray objects that exist.
+type objectAPI interface {
+	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
+	Delete(ctx context.Context, object kubernetes.Object) error
 }
 
 // podDeleter deletes pods.

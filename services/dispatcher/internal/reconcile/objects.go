@@ -45,6 +45,11 @@ type part interface {
 	permit(ctx context.Context, p *pass) error
 	// create creates the object, or adopts the one that was created before a restart.
 	create(ctx context.Context, p *pass) (uid string, err error)
+	statusUID
+}
+
+// statusUID reads and writes the UID of a part in the status of its workload.
+type statusUID interface {
 	// createdUID is the UID of what was created for the attempt; empty before.
 	createdUID(status event.GangStatus) string
 	// noteUID keeps the UID in the status.

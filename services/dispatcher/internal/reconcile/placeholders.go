@@ -20,6 +20,11 @@ import (
 // a finalizer. Nothing binds such a pod to a node, so it takes no place.
 const hideWithin = 30 * time.Second
 
+// placeholderWriter is the API server, to mark a placeholder pod as one without a node.
+type placeholderWriter interface {
+	ShowPlaceholder(ctx context.Context, pod kubernetes.Placeholder) error
+}
+
 // show does the next step towards the placeholder pods of a gang being there, one gang at a
 // time. They have no scheduler and are marked as pods for which a scheduler found no node, so
 // that an autoscaler adds nodes for them, and nothing ever binds them.

@@ -18,9 +18,8 @@ import (
 
 // rayAPI is the API server, for Ray objects.
 type rayAPI interface {
+	objectAPI
 	Create(ctx context.Context, kind, namespace string, manifest json.RawMessage) (uid string, err error)
-	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
-	Delete(ctx context.Context, object kubernetes.Object) error
 	Release(ctx context.Context, kind, uid string, manifest json.RawMessage) (done bool, err error)
 }
 

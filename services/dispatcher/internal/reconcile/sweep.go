@@ -32,8 +32,7 @@ func (t Truth) ask(ctx context.Context, id workload.ID) (*workload.Record, error
 type sweepAPI interface {
 	podDeleter
 	requestAPI
-	Get(ctx context.Context, kind, namespace, name string) (*kubernetes.Object, error)
-	Delete(ctx context.Context, object kubernetes.Object) error
+	objectAPI
 	DeleteItem(ctx context.Context, id bundle.Identity, uid string) (gone bool, err error)
 	OrphanedPods(ctx context.Context, id workload.ID, pods []gang.Pod) ([]gang.Pod, error)
 }

@@ -32,6 +32,11 @@ import (
 // Cluster is the API server.
 type Cluster interface {
 	Objects() []*unstructured.Unstructured
+	objectWriter
+}
+
+// objectWriter writes to the objects of queues.
+type objectWriter interface {
 	WriteStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
 	WriteFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) (held bool, err error)
 	Annotate(ctx context.Context, object *unstructured.Unstructured, key, value string) error

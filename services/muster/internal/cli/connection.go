@@ -17,14 +17,30 @@ type life interface {
 	Next(ctx context.Context) (follow.Step, error)
 }
 
-// actor asks for changes of a workload. by names who asks, where the transport does not.
+// actor asks for changes of a workload, over either transport. by names who asks, where the
+// transport does not.
 type actor interface {
+	ender
+	queuer
+	holder
+}
+
+// ender ends a workload, or what it has.
+type ender interface {
 	cancel(ctx context.Context, r workload.Record, why string) error
-	move(ctx context.Context, r workload.Record, queue, by, why string) error
 	release(ctx context.Context, r workload.Record, by, why string) error
-	hold(ctx context.Context, r workload.Record, resume bool, by, why string) error
+}
+
+// queuer changes the place of a workload in a queue.
+type queuer interface {
+	move(ctx context.Context, r workload.Record, queue, by, why string) error
 	requeue(ctx context.Context, r workload.Record, by, why string) error
 	setPriority(ctx context.Context, r workload.Record, priority int32, by, why string) error
+}
+
+// holder holds or resumes a workload, and notes that its work is saved.
+type holder interface {
+	hold(ctx context.Context, r workload.Record, resume bool, by, why string) error
 	checkpoint(ctx context.Context, r workload.Record, at time.Time, by string) error
 }
 

@@ -20,8 +20,15 @@ const pageOfLives = 10_000
 
 // History is one moment of the history.
 type History interface {
+	Earlier
 	// Steps visits the steps with usage at or after a time, in their order.
 	Steps(ctx context.Context, since time.Time, visit func(Step) error) error
+	// Oldest is the time of the oldest step; zero for none.
+	Oldest(ctx context.Context) (time.Time, error)
+}
+
+// Earlier is what workloads held before a time.
+type Earlier interface {
 	// Last visits the last step with usage before a time of each of the workloads that
 	// have one.
 	Last(ctx context.Context, ids []workload.ID, before time.Time, visit func(Step) error) error
@@ -29,8 +36,6 @@ type History interface {
 	Holding(ctx context.Context) ([]workload.ID, error)
 	// Live visits steps of workloads that hold places, as their rows have them.
 	Live(ctx context.Context, ids []workload.ID, visit func(Step) error) error
-	// Oldest is the time of the oldest step; zero for none.
-	Oldest(ctx context.Context) (time.Time, error)
 }
 
 // Report answers a request from one moment of the history. What the request does not price has
@@ -69,7 +74,7 @@ func Report(ctx context.Context, h History, request query.UsageRequest, flavors 
 }
 
 // addEarlier adds what the workloads held when the report begins.
-func addEarlier(ctx context.Context, h History, accounts *Accounts, since time.Time) error {
+func addEarlier(ctx context.Context, h Earlier, accounts *Accounts, since time.Time) error {
 	holding, err := h.Holding(ctx)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // Part is one moment of the history of which a part is read.
 type Part interface {
-	History
+	Earlier
 	// Within visits the steps with usage from a time until another, in their order.
 	Within(ctx context.Context, since, until time.Time, visit func(Step) error) error
 	// Later lists the workloads whose first step at or after a time is not their first of all.
