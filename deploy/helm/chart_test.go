@@ -2,24 +2,16 @@ package helm_test
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"muster.dev/muster/deploy/helm"
 )
@@ -30,116 +22,6 @@ const (
 	release   = "gangs"
 	namespace = "muster-system"
 )
-
-// modes are the values under which the chart is tried.
-func modes() map[string]map[string]any {
-	on := func() map[string]any { return map[string]any{"enabled": true} } // Helm writes into what it is given
-	return map[string]map[string]any{
-		"defaults": {},
-		"member":   {"mode": "member", "cluster": "east", "namespaces": []any{"team-a", "team-b"}},
-		"trial":    {"trial": on()},
-		"controller": {
-			"kubernetesController": map[string]any{"enabled": true, "defaultQueue": "a", "kueueLabel": false},
-			"queues":               []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
-			"nats":                 map[string]any{"url": "tls://nats:4222", "tlsSecret": "nats-client"}, "database": map[string]any{"tlsSecret": "postgres-ca"},
-			"kuberay": map[string]any{"version": "v1.6.1"}, "tracing": map[string]any{"endpoint": "http://collector:4318", "ratio": 0.1},
-		},
-		"webhooks": {
-			"kubernetesController": map[string]any{"enabled": true, "admission": "webhooks"},
-			"protectionPolicies":   map[string]any{"operators": []any{"system:serviceaccount:ray:operator"}},
-			"queues":               []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},
-		},
-		"http": {
-			"http": map[string]any{
-				"enabled": true, "tlsSecret": "api", "clientCA": "people", "operators": []any{"olga", "otto"},
-				"tokens": []any{map[string]any{"name": "alice", "sha256": strings.Repeat("2b", 32)}},
-			},
-			"networkPolicy": map[string]any{"httpFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}}},
-		},
-		"console": {
-			"http":    map[string]any{"enabled": true, "tlsSecret": "api", "clientCA": "people"},
-			"console": map[string]any{"enabled": true, "tlsSecret": "pages", "serverCA": "authority", "actions": true, "rackLabel": "topology.example.org/rack", "dashboardURL": "https://ray.{cluster}.example.org/{name}", "logsURL": "https://logs.example.org/explore?q=%7Bid%3D{workload}%7D&x=y#z"},
-			"networkPolicy": map[string]any{
-				"httpFrom":    []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}},
-				"consoleFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.1.0.0/16"}}},
-			},
-		},
-		"everything": {
-			"serviceMonitor": on(), "prometheusRule": on(), "dashboard": on(),
-			"image":        map[string]any{"repository": "registry.example/muster", "tag": "v1", "pullSecrets": []any{"pull"}},
-			"nodeSelector": "pool=gpu", "ownNodeSelector": map[string]any{"pool": "system"},
-			"podAnnotations": map[string]any{"a": "b"}, "podLabels": map[string]any{"c": "d"},
-			"tolerations": []any{map[string]any{"operator": "Exists"}},
-			"affinity":    map[string]any{"nodeAffinity": map[string]any{}},
-			"networkPolicy": map[string]any{"metricsFrom": []any{map[string]any{
-				"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "monitoring"}},
-			}}},
-			"queues": []any{
-				map[string]any{"name": "a", "namespaces": []any{"team-a", "team-b"}},
-				map[string]any{"name": "b", "namespaces": []any{"team-b"}, "strategy": "StrictFIFO"},
-			},
-		},
-	}
-}
-
-// render returns the objects of the chart by kind, namespace and name.
-func render(t *testing.T, values map[string]any) map[string]*unstructured.Unstructured {
-	t.Helper()
-	objects, err := rendered(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return objects
-}
-
-func rendered(values map[string]any) (map[string]*unstructured.Unstructured, error) {
-	chart, err := loader.Load("muster")
-	if err != nil {
-		return nil, err
-	}
-	capabilities := common.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = common.KubeVersion{Version: "v1.36.3", Major: "1", Minor: "36"}
-	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
-	if err != nil {
-		return nil, err
-	}
-	files, err := engine.Render(chart, all)
-	if err != nil {
-		return nil, err
-	}
-	objects := map[string]*unstructured.Unstructured{}
-	for name, content := range files {
-		if !strings.HasSuffix(name, ".yaml") {
-			continue
-		}
-		if err := decode(objects, content); err != nil {
-			return nil, fmt.Errorf("%s: %w\n%s", name, err, content)
-		}
-	}
-	return objects, nil
-}
-
-func decode(objects map[string]*unstructured.Unstructured, content string) error {
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(content)), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(object.Object) == 0 {
-			continue
-		}
-		key := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
-		if objects[key] != nil {
-			return fmt.Errorf("%s is there twice", key)
-		}
-		objects[key] = object
-	}
-}
 
 // The permission of the cluster is that of the values, and a second dispatcher obeys it when the
 // first does not.
@@ -256,149 +138,6 @@ func TestBadValues(t *testing.T) {
 				t.Errorf("%s: the error is %v, want one that names %q", name, err, test.want)
 			}
 		})
-	}
-}
-
-// TestServices: each mode has its services, contained as they should be.
-func TestServices(t *testing.T) {
-	t.Parallel()
-	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}, "console": {"capacity-watcher", "console", "dispatcher", "intake", "queue-manager"}} {
-		t.Run(name, func(t *testing.T) {
-			objects := render(t, modes()[name])
-			var services []string
-			for _, key := range slices.Sorted(maps.Keys(objects)) {
-				object := objects[key]
-				if object.GetKind() != "Deployment" {
-					continue
-				}
-				services = append(services, strings.TrimPrefix(object.GetName(), release+"-"))
-				checkContained(t, name, object)
-				for _, kind := range []string{"ServiceAccount", "PodDisruptionBudget", "NetworkPolicy"} {
-					if objects[fmt.Sprintf("%s %s/%s", kind, namespace, object.GetName())] == nil {
-						t.Errorf("%s: %s has no %s", name, object.GetName(), kind)
-					}
-				}
-			}
-			if !slices.Equal(services, want) {
-				t.Errorf("%s: services are %v, want %v", name, services, want)
-			}
-		})
-	}
-}
-
-// TestOneServiceMayFail: what a cluster's admissions wait for runs twice by default.
-func TestOneServiceMayFail(t *testing.T) {
-	t.Parallel()
-	objects := render(t, nil)
-	for _, service := range []string{"intake", "queue-manager", "capacity-watcher"} {
-		t.Run(service, func(t *testing.T) {
-			replicas, _, _ := unstructured.NestedFieldNoCopy(objects["Deployment "+namespace+"/"+release+"-"+service].Object, "spec", "replicas")
-			if fmt.Sprint(replicas) != "2" {
-				t.Errorf("%s has %v replicas, want 2", service, replicas)
-			}
-		})
-	}
-}
-
-// TestSettingsReachTheServices: what the values say is among the arguments, which
-// the service's own flags accept, and what files they name is mounted.
-func TestSettingsReachTheServices(t *testing.T) {
-	t.Parallel()
-	objects := render(t, modes()["controller"])
-	want := map[string][]string{
-		"intake": {
-			"--cluster=default", "--default-queue=a", "--kube-namespaces=team-a,team-b", "--kuberay=/etc/muster/kuberay/kuberay.yaml",
-			"--nats-url=tls://nats:4222", "--nats-ca=/etc/muster/nats-tls/ca.crt", "--nats-certificate=/etc/muster/nats-tls/tls.crt",
-			"--nats-key=/etc/muster/nats-tls/tls.key", "--otlp-endpoint=http://collector:4318", "--trace-ratio=0.1",
-		},
-		"queue-manager": {"--nats-ca=/etc/muster/nats-tls/ca.crt", "--otlp-endpoint=http://collector:4318"},
-		"dispatcher":    {"--nats-ca=/etc/muster/nats-tls/ca.crt", "--cluster=default"},
-	}
-	for service, arguments := range want {
-		t.Run(service, func(t *testing.T) {
-			container := containerOf(t, objects["Deployment "+namespace+"/"+release+"-"+service])
-			for _, argument := range arguments {
-				if !slices.Contains(container["args"].([]any), any(argument)) {
-					t.Errorf("%s lacks the argument %s: %v", service, argument, container["args"])
-				}
-			}
-			var mounts []string
-			for _, mount := range container["volumeMounts"].([]any) {
-				mounts = append(mounts, mount.(map[string]any)["mountPath"].(string)+"/")
-			}
-			for _, argument := range container["args"].([]any) {
-				_, file, _ := strings.Cut(argument.(string), "=")
-				if strings.HasPrefix(file, "/etc/muster/") && !slices.ContainsFunc(mounts, func(m string) bool { return strings.HasPrefix(file, m) }) {
-					t.Errorf("%s: nothing is mounted at %s: %v", service, argument, mounts)
-				}
-			}
-		})
-	}
-	hold := objects["MutatingAdmissionPolicy /"+namespace+"-"+release+"-hold"]
-	if hold == nil {
-		t.Fatal("the Kubernetes controller has no policy that suspends objects")
-	}
-	text := fmt.Sprint(hold.Object)
-	for part, there := range map[string]bool{
-		"system:serviceaccount:" + namespace + ":" + release + "-dispatcher": true,
-		"muster.dev/queue-name": true, "kueue.x-k8s.io/queue-name": false, "QUEUE_LABELS": false, "muster-system:muster-": false,
-	} {
-		t.Run(part, func(t *testing.T) {
-			if strings.Contains(text, part) != there {
-				t.Errorf("the policy that suspends objects: contains %q: %v, want %v", part, !there, there)
-			}
-		})
-	}
-	fixed := objects["ValidatingAdmissionPolicy /"+namespace+"-"+release+"-fixed-ray"]
-	if fixed == nil || !strings.Contains(fmt.Sprint(fixed.Object), "system:serviceaccount:"+namespace+":"+release+"-dispatcher") || strings.Contains(fmt.Sprint(fixed.Object), "OPERATOR_ACCOUNTS") {
-		t.Errorf("the policy that keeps what Muster has set on Ray objects is %v", fixed)
-	}
-	for key := range render(t, modes()["defaults"]) {
-		if strings.Contains(key, "AdmissionPolicy") && !strings.Contains(key, "-fixed-") || strings.Contains(key, "-intake") && strings.HasPrefix(key, "ClusterRole") {
-			t.Errorf("without the Kubernetes controller there is %s", key)
-		}
-	}
-}
-
-func containerOf(t *testing.T, deployment *unstructured.Unstructured) map[string]any {
-	t.Helper()
-	if deployment == nil {
-		t.Fatal("there is no such deployment")
-	}
-	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) != 1 {
-		t.Fatalf("containers of %s: %v, %v", deployment.GetName(), containers, err)
-	}
-	return containers[0].(map[string]any)
-}
-
-// checkContained checks what no values may break.
-func checkContained(t *testing.T, mode string, deployment *unstructured.Unstructured) {
-	t.Helper()
-	container := containerOf(t, deployment)
-	context, _ := container["securityContext"].(map[string]any)
-	if context["readOnlyRootFilesystem"] != true || context["allowPrivilegeEscalation"] != false {
-		t.Errorf("%s: %s is not contained: %v", mode, deployment.GetName(), context)
-	}
-	for _, probe := range []string{"startupProbe", "livenessProbe", "readinessProbe"} {
-		if container[probe] == nil {
-			t.Errorf("%s: %s has no %s", mode, deployment.GetName(), probe)
-		}
-	}
-	requests, _, _ := unstructured.NestedMap(container, "resources", "requests") // absent is what is looked for
-	if requests["cpu"] == nil || requests["memory"] == nil {
-		t.Errorf("%s: %s requests %v", mode, deployment.GetName(), requests)
-	}
-	token, _, _ := unstructured.NestedBool(deployment.Object, "spec", "template", "spec", "automountServiceAccountToken")
-	service := strings.TrimPrefix(deployment.GetName(), release+"-")
-	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && (mode == "controller" || mode == "webhooks"); token != api {
-		t.Errorf("%s: %s has a token of the API server: %t", mode, deployment.GetName(), token)
-	}
-	for _, argument := range container["args"].([]any) {
-		if text := argument.(string); strings.Contains(text, "@") || strings.Contains(strings.ToLower(text), "password") {
-			t.Errorf("%s: %s has a secret among its arguments: %s", mode, deployment.GetName(), text)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,87 +17,12 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/kube/lease"
-	"muster.dev/muster/pkg/local/natsserver"
 	"muster.dev/muster/pkg/message/event"
-	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/capacity-watcher/internal/observed"
 	"muster.dev/muster/services/capacity-watcher/internal/publish"
 )
-
-func connect(t *testing.T) *bus.Bus {
-	t.Helper()
-	server, err := natsserver.Start(t.TempDir(), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	b, err := bus.Connect(t.Context(), bus.Options{URL: server.URL(), Name: "test", Logger: zaptest.NewLogger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	if err := b.EnsureStreams(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// publisher runs a publisher; the channel gets a value after each list.
-func publisher(t *testing.T, b *bus.Bus, before publish.History, epoch int64) (*publish.Publisher, <-chan struct{}) {
-	t.Helper()
-	p, synced, _ := endingPublisher(t, b, before, epoch)
-	return p, synced
-}
-
-// endingPublisher also returns a channel that gets Run's error.
-func endingPublisher(t *testing.T, b *bus.Bus, before publish.History, epoch int64) (*publish.Publisher, <-chan struct{}, <-chan error) {
-	t.Helper()
-	synced := make(chan struct{}, 100)
-	p := publish.New(publish.Options{
-		Bus: b, Cluster: "c", ResyncEvery: time.Hour, Logger: zaptest.NewLogger(t),
-		Metrics: publish.NewMetrics(prometheus.NewRegistry()), Synced: func() { synced <- struct{}{} },
-		Epoch: epoch, Held: func() error { return nil }, LookEvery: 20 * time.Millisecond,
-	}, before)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	done := make(chan struct{})
-	go func() { defer close(done); ended <- p.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
-	return p, synced, ended
-}
-
-// values returns the payloads of the stream in its order.
-func values(t *testing.T, b *bus.Bus) []event.Payload {
-	t.Helper()
-	deliveries, err := b.LastValues(t.Context(), bus.CapacityStream, event.CapacityFilter("c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var payloads []event.Payload
-	for _, d := range deliveries {
-		_, payload, err := d.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
-		payloads = append(payloads, payload)
-	}
-	return payloads
-}
-
-func machine(name string) capacity.Node {
-	return capacity.Node{Cluster: "c", Name: name, Ready: true, Allocatable: resource.List{resource.CPU: 1000}}
-}
-
-func await(t *testing.T, synced <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-synced:
-	case <-time.After(10 * time.Second):
-		t.Fatal("no list within 10s")
-	}
-}
 
 // TestALeaseThatLapses: what changes while the lease is not held is published when it is again,
 // in the same term.
@@ -305,114 +229,5 @@ func TestReplacedWhileItStoodStill(t *testing.T) {
 		if node, ok := payload.(*event.NodeObserved); ok && (node.Version.Session != 2 || node.Node.Allocatable["cpu"] != 1) {
 			t.Errorf("the stream has %+v", node)
 		}
-	}
-}
-
-// TestLargeGangs: a large gang's messages are throttled, the last state is published,
-// and a list does not wait for it.
-func TestLargeGangs(t *testing.T) {
-	t.Parallel()
-	b := connect(t)
-	p, synced := publisher(t, b, publish.History{}, 1)
-	const pods, changes = 512, 200
-	set := func(name, phase string) {
-		p.Apply(func(p *observed.Cache) {
-			p.SetMember(observed.Pod{Name: name}, observed.Member{Workload: "w", GangPod: event.GangPod{Name: name, Phase: phase}})
-		})
-	}
-	for i := range pods {
-		set("pod-"+time.Duration(i).String(), "Pending")
-	}
-	p.Complete()
-	await(t, synced)
-	following, err := b.Follow(t.Context(), bus.CapacityStream, event.CapacityFilter("c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	for i := range changes {
-		set("pod-"+time.Duration(i).String(), "Running")
-	}
-	last := "pod-" + time.Duration(changes-1).String()
-	for published := 0; ; {
-		d := <-following.C
-		_, payload, err := d.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
-		gang, ok := payload.(*event.GangObserved)
-		if !ok {
-			continue
-		}
-		published++
-		for _, pod := range gang.Pods {
-			if pod.Name != last || pod.Phase != "Running" {
-				continue
-			}
-			if most := 2 + int(time.Since(began)/(pods*200*time.Microsecond)); published > most { // the first and earlier ones
-				t.Errorf("%d changes made %d messages, want at most %d", changes, published, most)
-			}
-			return
-		}
-	}
-}
-
-// TestManyNodes: more than one batch arrives complete, with the list.
-func TestManyNodes(t *testing.T) {
-	t.Parallel()
-	b := connect(t)
-	p, synced := publisher(t, b, publish.History{}, 1)
-	const nodes = 5000
-	p.Apply(func(p *observed.Cache) {
-		for i := range nodes {
-			p.SetNode(machine("n" + time.Duration(i).String()))
-		}
-	})
-	p.Complete()
-	await(t, synced)
-	// The slow repetition of everything may begin while the stream is read.
-	named := map[string]bool{}
-	var list *event.CapacitySynced
-	for _, value := range values(t, b) {
-		switch value := value.(type) {
-		case *event.CapacitySynced:
-			list = value
-		case *event.NodeObserved:
-			named[value.Node.Name] = true
-		default:
-			t.Errorf("the stream has a %T", value)
-		}
-	}
-	if len(named) != nodes {
-		t.Errorf("the stream has %d nodes, want %d", len(named), nodes)
-	}
-	if list == nil || len(list.Nodes) != nodes {
-		t.Errorf("the list is %v, want one of %d nodes", list, nodes)
-	}
-}
-
-// TestAnObservationThatIsTooLarge: the others, before and behind it, are published, and the list
-// that follows them.
-func TestAnObservationThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	b := connect(t)
-	p, synced := publisher(t, b, publish.History{}, 7)
-	p.Apply(func(seen *observed.Cache) {
-		large := machine("b")
-		large.Labels = map[string]string{"l": strings.Repeat("x", int(b.Conn().MaxPayload()))}
-		seen.SetNode(machine("a"))
-		seen.SetNode(large)
-		seen.SetNode(machine("c"))
-	})
-	p.Complete()
-	await(t, synced)
-	var names []string
-	for _, payload := range values(t, b) {
-		if seen, ok := payload.(*event.NodeObserved); ok {
-			names = append(names, seen.Node.Name)
-		}
-	}
-	if want := []string{"a", "c"}; !slices.Equal(names, want) {
-		t.Errorf("published are %v, want %v", names, want)
 	}
 }
