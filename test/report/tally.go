@@ -23,9 +23,9 @@ type occurrence struct {
 // test names one test of one package; Name is empty for the package as a whole.
 type test struct{ Package, Name string }
 
-// duration is how long the tests of a package took, in seconds.
+// duration is how long a test, or all tests of a package, took, in seconds.
 type duration struct {
-	Package string
+	Name    string
 	Elapsed float64
 }
 
@@ -34,7 +34,7 @@ type tally struct {
 	out                     io.Writer
 	began                   time.Time
 	passed, failed, skipped int
-	packages                []duration // that passed with a test
+	packages, tests         []duration // packages that passed with a test, and tests of top level that passed
 	broken                  bool       // something failed that is no test
 	fatal                   bool       // a panic, a data race, a package that fails beside its tests
 	running                 map[test]time.Time
@@ -88,6 +88,9 @@ func (t *tally) testEnded(o occurrence) {
 	switch o.Action {
 	case "pass":
 		t.passed++
+		if !strings.Contains(key.Name, "/") {
+			t.tests = append(t.tests, duration{key.Package + "." + key.Name, o.Elapsed})
+		}
 	case "skip":
 		t.skipped++
 		t.skips = append(t.skips, fmt.Sprintf("%s.%s: %s", o.Package, o.Test, reason(t.output[key])))
@@ -152,19 +155,29 @@ func (t *tally) tick(now time.Time) {
 		t.passed+t.failed+t.skipped, oldest.Package, oldest.Name, now.Sub(t.running[oldest]).Round(time.Second))
 }
 
-// longestMost is how many of the longest packages are listed, and longestFrom from how many
-// seconds on a package is long.
-const longestMost, longestFrom = 5, 10
+// How many of the longest packages and tests are listed, and from how many seconds on one is
+// long.
+const (
+	longestPackages = 5
+	longestTests    = 10
+	longestFrom     = 10
+)
 
-// close prints the longest packages, what was skipped, why tests failed, and the totals, and reports whether
-// the run was good. A run without a test is not.
-func (t *tally) close(now time.Time) bool {
-	slices.SortStableFunc(t.packages, func(a, b duration) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
-	for _, long := range t.packages[:min(len(t.packages), longestMost)] {
+// printLongest prints the longest of some packages or tests.
+func (t *tally) printLongest(all []duration, most int) {
+	slices.SortStableFunc(all, func(a, b duration) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, long := range all[:min(len(all), most)] {
 		if long.Elapsed >= longestFrom {
-			t.printf("longest  %s  %.1fs", long.Package, long.Elapsed)
+			t.printf("longest  %s  %.1fs", long.Name, long.Elapsed)
 		}
 	}
+}
+
+// close prints the longest packages and tests, what was skipped, why tests failed, and the
+// totals, and reports whether the run was good. A run without a test is not.
+func (t *tally) close(now time.Time) bool {
+	t.printLongest(t.packages, longestPackages)
+	t.printLongest(t.tests, longestTests)
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
 		t.printf("skipped  %s", skip)

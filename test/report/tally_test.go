@@ -82,7 +82,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// What several runs write at once is one report, with the longest packages at its end.
+// What several runs write at once is one report, with the longest packages and tests at its end.
 func TestSeveralRunsAreOneReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -91,9 +91,10 @@ func TestSeveralRunsAreOneReport(t *testing.T) {
 	for i := range 7 {
 		name := string(rune('a' + i))
 		inputs = append(inputs, strings.NewReader(fmt.Sprintf(`{"Action":"run","Package":%[1]q,"Test":"TestA"}
-{"Action":"pass","Package":%[1]q,"Test":"TestA"}
-{"Action":"pass","Package":%[1]q,"Elapsed":%[2]d}
-`, name, 10*i)))
+{"Action":"pass","Package":%[1]q,"Test":"TestA/case","Elapsed":99}
+{"Action":"pass","Package":%[1]q,"Test":"TestA","Elapsed":%[2]d}
+{"Action":"pass","Package":%[1]q,"Elapsed":%[3]d}
+`, name, 5*i, 10*i)))
 	}
 	if err := follow(inputs, tally); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,8 @@ func TestSeveralRunsAreOneReport(t *testing.T) {
 	if !tally.close(time.Now()) {
 		t.Error("the run is not good")
 	}
-	const ends = "longest  g  60.0s\nlongest  f  50.0s\nlongest  e  40.0s\nlongest  d  30.0s\nlongest  c  20.0s\n7 passed, 0 failed, 0 skipped in 0s (7 packages)\n"
+	const ends = "longest  g  60.0s\nlongest  f  50.0s\nlongest  e  40.0s\nlongest  d  30.0s\nlongest  c  20.0s\n" +
+		"longest  g.TestA  30.0s\nlongest  f.TestA  25.0s\nlongest  e.TestA  20.0s\nlongest  d.TestA  15.0s\nlongest  c.TestA  10.0s\n14 passed, 0 failed, 0 skipped in 0s (7 packages)\n"
 	if !strings.HasSuffix(out.String(), ends) {
 		t.Errorf("the report is\n%swant it to end with\n%s", &out, ends)
 	}
