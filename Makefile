@@ -125,6 +125,10 @@ properties: ## draw more for the properties, with new seeds, for PROPERTY_TIME=6
 lint: ## gofmt, vet, staticcheck, import rules, licences, tidy modules, each module on its own
 	@.ci/lint $(MODULES)
 
+.PHONY: counts
+counts: ## print figures on the code: packages, lines, exported names, calls that lead back, retired words, sizes
+	@$(GORUN) ./test/arch/counts
+
 .PHONY: licences
 licences: ## rewrite the list of licences of what is linked (docs/licences.md)
 	@mkdir -p $(BIN)/tools

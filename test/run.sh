@@ -84,8 +84,8 @@ first() {
 list=$(test/raced.sh | first test/outage services/queue-manager/app services/dispatcher/app)
 mapfile -t raced <<<"$list"
 list=$(grep -vxF "$list" <<<"$packages" |
-	first test/e2e test/containers test/suite/local test/chaos test/compose test/clusters test/security test/kubequeues services/muster-dev/internal/cli \
-		test/console test/soak test/parity test/scheduler test/admission test/sim deploy/install)
+	first test/e2e test/containers test/suite/local test/chaos test/compose test/sim test/clusters test/security test/kubequeues services/muster-dev/internal/cli \
+		test/console test/soak test/parity test/scheduler test/admission deploy/install)
 mapfile -t others <<<"$list"
 if [ $((${#raced[@]} + ${#others[@]})) != "$(wc -l <<<"$packages")" ]; then
 	echo "test: the lanes have ${#raced[@]} and ${#others[@]} packages of $(wc -l <<<"$packages")" >&2

@@ -18,6 +18,11 @@ type Tables interface {
 	Store() (*simhooks.Store, error)
 	// Owner does something as the role that owns the tables.
 	Owner(statement string, args ...any) error
+	refusals
+}
+
+// refusals are of tables that refuse what is written.
+type refusals interface {
 	// Refuse has the tables refuse a part of a workload, Mend no more.
 	Refuse(part simhooks.Part, id workload.ID, code string) error
 	Mend() error

@@ -15,9 +15,14 @@ import (
 // Keeper keeps estimates and their scores in Postgres.
 type Keeper interface {
 	Leads(ctx context.Context, holder string) (epoch int64, leads bool, err error)
+	KeepEstimates(ctx context.Context, epoch int64, made []store.MadeEstimate, scored []store.ScoredEstimate) (refused int, err error)
+	keptEstimates
+}
+
+// keptEstimates is what was kept before.
+type keptEstimates interface {
 	OpenEstimates(ctx context.Context) (first, last []store.MadeEstimate, err error)
 	Scores(ctx context.Context) ([]store.ScoredEstimate, error)
-	KeepEstimates(ctx context.Context, epoch int64, made []store.MadeEstimate, scored []store.ScoredEstimate) (refused int, err error)
 }
 
 const (

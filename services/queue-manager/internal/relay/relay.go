@@ -45,11 +45,16 @@ type Store interface {
 // Bus is NATS as a relay uses it. See bus.Bus for the meaning of each.
 type Bus interface {
 	PublishNext(subject, id string, encoded []byte, ttl time.Duration, end bus.End) (bus.Published, error)
+	Reconnected() (<-chan struct{}, func())
+	Streams
+	streamControl
+}
+
+// streamControl makes streams, moves their leaders and lists what they have.
+type streamControl interface {
 	EnsureStreams(ctx context.Context) error
 	StepDown(ctx context.Context, stream string) (bool, error)
-	Streams
 	Subjects(ctx context.Context, stream, filter string) (map[string]bool, error)
-	Reconnected() (<-chan struct{}, func())
 }
 
 // CommandsFound is which commands NATS has; the others are to be published again.
