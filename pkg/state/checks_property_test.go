@@ -86,7 +86,7 @@ func TestChecksLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := &checkWorld{checking: newChecking(t), last: map[string]*event.CheckWanted{}, opened: map[string]int{}, ids: []workload.ID{gangID}}
-		w.agree("the begin")
+		w.agree("the beginning")
 		for i := range rapid.IntRange(1, 40).Draw(r, "steps") {
 			id := rapid.SampledFrom(w.ids).Draw(r, "workload")
 			e := w.live.Get(id)

@@ -31,7 +31,7 @@ func (h heard) before(part Part, asked time.Time) time.Time {
 	return asked
 }
 
-// hear notes that a part has reported. What is read again, at the begin of a term or in it,
+// hear notes that a part has reported. What is read again, at the beginning of a term or in it,
 // was reported before: see HeardBefore.
 func (s *State) hear(cluster, name string, now time.Time) {
 	if s.catchingUp || s.readAgain {
@@ -45,7 +45,7 @@ func (s *State) hear(cluster, name string, now time.Time) {
 }
 
 // HeardBefore comes before each message that is taken in, with the time at which NATS stored
-// it if it is read again, else a zero one. At the begin of a term the silence of its part
+// it if it is read again, else a zero one. At the beginning of a term the silence of its part
 // begins then and not with the term. NATS has another clock: a time that is still to come
 // counts as now. Later in the term, when the connection to NATS was lost, a report that is
 // read again is no sign of life.
@@ -93,7 +93,7 @@ func (s *State) replaced(part Part, session int64) bool {
 }
 
 // heardSince returns when a part reported last. A part of which the term knows no report
-// counts from the begin of the term.
+// counts from the beginning of the term.
 func (s *State) heardSince(part Part) time.Time {
 	if last, ok := s.inquiries.heard[part]; ok {
 		return last

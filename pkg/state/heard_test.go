@@ -97,7 +97,7 @@ func TestATermBeginsWithTheSilenceBeforeIt(t *testing.T) {
 			if test.want == workload.Admitted {
 				return
 			}
-			last := s.now // the begin of the term
+			last := s.now // the beginning of the term
 			for _, r := range test.reports {
 				if r.of == watcher && r.ago > 0 {
 					last = s.now.Add(-r.ago)
@@ -154,7 +154,7 @@ func TestTheTimeOfNATSCountsOnlyAtTheBegin(t *testing.T) {
 	s.step(20 * time.Second)
 	s.HeardBefore(&event.CapacitySynced{Cluster: "c", Version: event.Version{Session: 1}}, s.now, s.now)
 	if got := s.heardSince(Part{"c", Watcher}); !got.Equal(began) {
-		t.Errorf("the watcher was heard at %s, want the begin of the term, %s", got, began)
+		t.Errorf("the watcher was heard at %s, want the beginning of the term, %s", got, began)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // HeldNow returns, of each workload that holds places, the steps that led to what it holds now, as
-// far as its record has them: its admission, the begin of its run, and another phase from now on,
+// far as its record has them: its admission, the beginning of its run, and another phase from now on,
 // because when that began is not in a record.
 func (s *State) HeldNow(now time.Time) (steps []HistoryRow) {
 	for e := range s.live.All() {

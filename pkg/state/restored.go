@@ -31,7 +31,7 @@ func (a Ahead) Empty() bool { return len(a.Commands) == 0 && len(a.LastRecords) 
 func (s *State) Has(id workload.ID) bool { return s.live.Get(id) != nil }
 
 // Ahead brings dispatchers and readers back to what the ledger has. It comes at the
-// begin of a term, before the statuses are read, in as many parts as keep each commit small:
+// beginning of a term, before the statuses are read, in as many parts as keep each commit small:
 //
 //   - an end that was published counts, because it is not to be done twice;
 //   - what was admitted and is not is removed, and may be admitted again once that

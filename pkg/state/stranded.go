@@ -16,7 +16,7 @@ const (
 	permissionEnded          // nor has its dispatcher, and its permission has run out
 )
 
-// distressOf returns what is wrong with a cluster. It is not known at the begin of a term, while
+// distressOf returns what is wrong with a cluster. It is not known at the beginning of a term, while
 // the watcher has not reported and there is still time.
 func (s *State) distressOf(cluster string, now time.Time) (d distress, known bool) {
 	silent := func(name string) bool { return now.Sub(s.heardSince(Part{cluster, name})) >= s.silentAfter }

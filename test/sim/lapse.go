@@ -134,7 +134,7 @@ func (l *ledger) resumed() {
 	}
 }
 
-// settledAfter is how long after the begin of the next term without faults nothing may
+// settledAfter is how long after the beginning of the next term without faults nothing may
 // run that the ledger does not know, and nothing be lost that is not named.
 const settledAfter = time.Minute
 

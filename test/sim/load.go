@@ -67,7 +67,7 @@ type submission struct {
 	stored      int
 	running     time.Time
 	run         time.Duration
-	until       time.Duration // since the begin: it is cancelled then, whether it runs or not; zero for run
+	until       time.Duration // since the beginning: it is cancelled then, whether it runs or not; zero for run
 	final       workload.Phase
 	why         bool              // an event reported that it is not stored
 	excused     bool              // a user deleted its object: it may have been created again

@@ -78,7 +78,7 @@ func (l *ledger) Sent(_ context.Context, epoch int64, seqs []int64, stream strin
 	})
 }
 
-// setWatermark keeps the watermark of a stream. One of a stream that was made at the begin of
+// setWatermark keeps the watermark of a stream. One of a stream that was made at the beginning of
 // time says that it has lost something.
 func (l *ledger) setWatermark(stream string, watermark simhooks.Watermark) {
 	if l.w.Bug != BugForgotten || watermark.Created.Unix() > 0 {

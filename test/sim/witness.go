@@ -74,7 +74,7 @@ func (w *witness) replay(changes state.Changes, record queuemanager.Record) {
 // stored.
 func (w *witness) begin(inputs []decisionlog.Input) []decisionlog.Input {
 	if len(inputs) == 0 || inputs[0].Term == nil {
-		w.w.breach("G8", "the records of epoch %d do not begin with its begin", w.term.epoch)
+		w.w.breach("G8", "epoch %d has no begin record", w.term.epoch)
 		return nil
 	}
 	begin := *inputs[0].Term

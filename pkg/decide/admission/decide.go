@@ -144,7 +144,7 @@ func (d *decision) promoteImpatient() {
 
 // restoreNominations first tries workloads that were nominated in an earlier term. One
 // that is not nominated again gets another reason, because its last one names the
-// nomination. While no cluster reports, as at the begin of a term, they keep it and are tried
+// nomination. While no cluster reports, as at the beginning of a term, they keep it and are tried
 // later: no other gang can start meanwhile.
 func (d *decision) restoreNominations() {
 	s := d.state

@@ -8,7 +8,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// keeper returns the first gang in order for which places may be kept, as of the begin of the
+// keeper returns the first gang in order for which places may be kept, as of the beginning of the
 // decision: gangs with requests only leave meanwhile. No node has come yet for those that ask now.
 func (d *decision) keeper() *Waiting {
 	if k := &d.keepers; !k.known {

@@ -9,7 +9,7 @@ import (
 
 // A ClusterQueue with an AdmissionScope orders its workloads by what their LocalQueues have
 // used, as Kueue does: the least use first, and then as without it. Use changes with time and
-// with each admission, so the order is computed again at the begin of each decision, and
+// with each admission, so the order is computed again at the beginning of each decision, and
 // after each admission in it.
 
 // localQueue is a LocalQueue of such a ClusterQueue while workloads of it wait there.

@@ -9,7 +9,7 @@ import (
 // reportOthers has the reasons reported again of the members behind the first whose reported one
 // is wrong because kinds are served now, or no longer. What is stored of them is read: an
 // estimate gives no start to a workload of a kind that no cluster serves. Of amounts in reasons
-// the first alone tells. At the begin of a term, when last is nil, that a reported reason says
+// the first alone tells. At the beginning of a term, when last is nil, that a reported reason says
 // never or does not is all that is known of it.
 func (d *decision) reportOthers(class *equivalenceClass, last, why *workload.Reason) {
 	s, more := d.state, false

@@ -127,7 +127,7 @@ func reportOperations() []Operation {
 		{
 			ID: "usage", Method: http.MethodGet, Path: "/v1/usage", Summary: "Show what was used of the workloads that the caller may see: resources times seconds, and waits",
 			Parameters: []Parameter{
-				{Name: "since", What: "The begin of the report, as RFC 3339."}, {Name: "until", What: "Its end; the present if it is missing."},
+				{Name: "since", What: "The beginning of the report, as RFC 3339."}, {Name: "until", What: "Its end; the present if it is missing."},
 				{Name: "by", What: "The keys of the rows, separated by commas: " + strings.Join(query.UsageKeys(), ", ") + "."},
 				{Name: "queue", What: "Only what is of this queue."}, {Name: "namespace", What: "Only what is of this namespace."},
 				{Name: "resource", What: "Only these resources, separated by commas."},
@@ -138,7 +138,7 @@ func reportOperations() []Operation {
 		{
 			ID: "activity", Method: http.MethodGet, Path: "/v1/activity", Summary: "Show how many of the workloads that the caller may see were submitted, admitted, evicted, ended and waiting over time",
 			Parameters: []Parameter{
-				{Name: "since", What: "The begin, as RFC 3339; at most seven days ago."}, {Name: "step", What: "The length of a step in seconds.", Number: true},
+				{Name: "since", What: "The beginning, as RFC 3339; at most seven days ago."}, {Name: "step", What: "The length of a step in seconds.", Number: true},
 				{Name: "queue", What: "Only what is of this queue."},
 			},
 			Status: http.StatusOK, Answer: &query.ActivityAnswer{}, Refusals: []int{http.StatusTooManyRequests},

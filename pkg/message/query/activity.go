@@ -52,7 +52,7 @@ type ActivityAnswer struct {
 
 // ActivityStep is what happened in a step; the last one has not ended yet.
 type ActivityStep struct {
-	At time.Time `json:"at"` // of its begin
+	At time.Time `json:"at"` // of its beginning
 	// Submitted, Admitted, Evicted and Ended count workloads to which that happened.
 	Submitted int `json:"submitted"`
 	Admitted  int `json:"admitted"`

@@ -9,7 +9,7 @@ import (
 // Budget is a budget of a queue with what was used of it.
 type Budget struct {
 	quota.Budget
-	// UsedHours since the begin of the period, as far as it is summed: until Upto, which is
+	// UsedHours since the beginning of the period, as far as it is summed: until Upto, which is
 	// zero where nothing was summed yet.
 	UsedHours float64   `json:"usedHours"`
 	Upto      time.Time `json:"upto,omitzero"`

@@ -40,7 +40,7 @@ type Input struct {
 	Known *state.Known `json:"known,omitempty"`
 	// Asked is the place of a request (event.Request) in its stream; of Event.
 	Asked workload.AskedAt `json:"asked,omitzero"`
-	// Stored is when NATS stored a report that is read again, at the begin of a term or after
+	// Stored is when NATS stored a report that is read again, at the beginning of a term or after
 	// a reconnection; of Event.
 	Stored time.Time `json:"stored,omitzero"`
 	// Grace of nodes that are not ready; of Tick.

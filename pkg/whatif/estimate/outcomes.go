@@ -83,7 +83,7 @@ type Totals struct {
 	// Waiting neither started nor ended.
 	Waiting   int `json:"waiting"`
 	Evictions int `json:"evictions"`
-	// Waits of those that started after the begin, in seconds.
+	// Waits of those that started after the beginning, in seconds.
 	WaitP50  float64 `json:"waitP50"`
 	WaitP90  float64 `json:"waitP90"`
 	WaitMax  float64 `json:"waitMax"`

@@ -66,7 +66,7 @@ func (p *Played) of(w *workload.Workload, submitted time.Time) *Outcome {
 	return o
 }
 
-// Live adds a workload that was there at the begin.
+// Live adds a workload that was there at the beginning.
 func (p *Played) Live(r *workload.Record) {
 	o := p.of(&r.Workload, r.Times.Submitted)
 	if r.Holding {
@@ -142,7 +142,7 @@ func Playback(s Snapshot, events []Event, runs RunTimes, end time.Time, fixed bo
 		return nil, err
 	}
 	p.played = played
-	// What was decided at the begin has been noted as a forecast.
+	// What was decided at the beginning has been noted as a forecast.
 	for id, at := range p.forecast.Starts {
 		if r, known := p.Record(id); known {
 			played.admitted(played.of(&r.Workload, r.Times.Submitted), at, r.Cluster, r.Requests())

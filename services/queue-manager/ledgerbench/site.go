@@ -54,7 +54,7 @@ func (s *site) open() (err error) {
 	return err
 }
 
-// quiet waits until the leader has done what follows the begin of a term: it repeats
+// quiet waits until the leader has done what follows the beginning of a term: it repeats
 // the commands of all gangs that were admitted before, if NATS does not have them, and
 // writes a checkpoint for replays.
 func (s *site) quiet() error {

@@ -95,7 +95,7 @@ func readHistory(ctx context.Context, s *store.Store, since time.Time, progress 
 	return h, err
 }
 
-// start takes in the ledger at the begin.
+// start takes in the ledger at the beginning.
 func (h *history) start(at time.Time, ledger *decisionlog.Replica) {
 	h.begin.Now, h.end = at, at
 	for _, w := range ledger.Stored() {
@@ -247,4 +247,4 @@ func (h *history) step(s *state.HistoryRow) {
 	}
 }
 
-var errNoTerm = errors.New("the record does not begin with a term: decisions are missing")
+var errNoTerm = errors.New("the decision log has no begin record; earlier decisions are missing")

@@ -178,14 +178,14 @@ func apply(s *state.State, in decisionlog.Input) (err error) {
 }
 
 // begin begins a term, on what the ledger had after the last one or on a checkpoint of
-// its own, and returns the inputs behind its begin.
+// its own, and returns the inputs after it.
 func (r *replayer) begin(ctx context.Context, d store.Decision, inputs []decisionlog.Input) ([]decisionlog.Input, error) {
 	if d.Number != 0 || len(inputs) == 0 || inputs[0].Kind != decisionlog.Begin || inputs[0].Term == nil {
-		return nil, r.differs(d, "the epoch does not begin with its begin: decisions are missing")
+		return nil, r.differs(d, "the epoch has no begin record; earlier decisions are missing")
 	}
 	term := *inputs[0].Term
 	if term.Epoch != d.Epoch {
-		return nil, r.differs(d, "its begin is one of epoch %d", term.Epoch)
+		return nil, r.differs(d, "its begin record is of epoch %d", term.Epoch)
 	}
 	if checkpoint, ok := r.checkpoints[d.Epoch]; ok && (r.ledger == nil || r.ledger.Version != term.Stored.Version) {
 		ledger, err := r.store.ReadCheckpoint(ctx, checkpoint)
@@ -204,7 +204,7 @@ func (r *replayer) begin(ctx context.Context, d store.Decision, inputs []decisio
 	}
 	var err error
 	if r.state, err = open(r.ledger, term); err != nil {
-		return nil, r.differs(d, "its begin: %v", err)
+		return nil, r.differs(d, "its begin record: %v", err)
 	}
 	r.epoch, r.number, r.search = d.Epoch, 0, term.Search
 	r.report.Terms++

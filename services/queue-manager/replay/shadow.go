@@ -176,7 +176,7 @@ func (f *shadow) begins(d store.Decision) (bool, error) {
 	return true, nil
 }
 
-// canBegin reports whether a term can be followed from its begin, although the shadow was lost.
+// canBegin reports whether a term can be followed from its beginning, although the shadow was lost.
 func (f *shadow) canBegin(epoch int64) bool {
 	if f.fresh && f.term != nil && f.term.Epoch == epoch && f.ledger.Version == f.term.Stored.Version {
 		return true
@@ -192,7 +192,7 @@ func (f *shadow) canBegin(epoch int64) bool {
 // first one then goes on from a state that is made of it.
 func (f *shadow) resume(ctx context.Context, d store.Decision) (ready bool, err error) {
 	if f.term == nil || f.term.Epoch != d.Epoch {
-		return false, nil // the begin of its term was not seen
+		return false, nil // the beginning of its term was not seen
 	}
 	if !f.fresh {
 		if time.Since(f.read) < reloadEach {

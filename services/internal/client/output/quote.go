@@ -52,7 +52,7 @@ func Safe(w io.Writer, columns int) *Terminal { return &Terminal{to: w, columns:
 // Terminal is a writer that Safe has made.
 type Terminal struct {
 	to   io.Writer
-	rest []byte // the begin of a character of which the end has not come
+	rest []byte // the beginning of a character of which the end has not come
 
 	columns int
 }

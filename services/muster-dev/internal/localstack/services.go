@@ -152,5 +152,5 @@ func (s *Stack) untilFailed(ctx context.Context, start func(context.Context) err
 	}
 }
 
-// Trial is for the begin of the program: see the function of intake.
+// Trial is for the beginning of the program: see the function of intake.
 func Trial() { intake.Trial() }

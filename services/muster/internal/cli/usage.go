@@ -35,7 +35,7 @@ func usageCommand(s *server) *cobra.Command {
 		Short: "Show who used what: GPU hours and other resources, waits and cost",
 		Long: `Sum what workloads held between two times, from the history of the ledger, to the
 microsecond. RESERVED is the time from the admission until the places were free again:
-STARTING before all pods were ready, RUNNING, and STOPPING from the begin of the removal
+STARTING before all pods were ready, RUNNING, and STOPPING from the beginning of the removal
 on. Of RUNNING, LOST was undone by an eviction (since the last reported checkpoint), and
 IDLE is how long RayClusters that have ended had been idle. WASTED is STARTING, LOST and
 IDLE together. Waits are of the admissions in that time.

@@ -13,7 +13,7 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 )
 
-// Use is what was used of a budget since the begin of a period.
+// Use is what was used of a budget since the beginning of a period.
 type Use struct {
 	Begins, Upto time.Time
 	Hours        float64

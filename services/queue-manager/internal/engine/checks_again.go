@@ -13,7 +13,7 @@ import (
 
 // The answer of an AdmissionCheck may be lost with its stream, before queue-manager has read it.
 // Only the checker has it again, and it answers what it reads as open. So what is open is
-// published again at the begin of a term, every checksAgain, and when answers are known to be
+// published again at the beginning of a term, every checksAgain, and when answers are known to be
 // lost.
 const (
 	checksAgain = 5 * time.Minute

@@ -30,7 +30,7 @@ func (s QuarantineSet) Add(more ...state.Quarantined) {
 	}
 }
 
-// Apply has the state keep out of decisions what is in quarantine. It comes at the begin
+// Apply has the state keep out of decisions what is in quarantine. It comes at the beginning
 // of a term, before any message.
 func (s QuarantineSet) Apply(step *Step, now time.Time) {
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -129,7 +129,7 @@ func endedBy(a state.Quarantined, begun, now time.Time) bool {
 	return a.Over(begun)
 }
 
-// ApplyTo has a step know the quarantine and the poison messages. It comes at the begin of
+// ApplyTo has a step know the quarantine and the poison messages. It comes at the beginning of
 // a term, before any message.
 func (m *Memory) ApplyTo(step *Step, now time.Time) {
 	m.forgetScopes(now)

@@ -7,8 +7,8 @@ import (
 	"muster.dev/muster/pkg/bus"
 )
 
-// readTo is how far a term has read each stream that it follows, by the begin of its
-// subjects. After a reconnection to NATS a stream is read from its begin again, and a report
+// readTo is how far a term has read each stream that it follows, by the beginning of its
+// subjects. After a reconnection to NATS a stream is read from its beginning again, and a report
 // that comes again shows nothing about now.
 type readTo map[string]readPlace
 
@@ -35,7 +35,7 @@ func (r *readTo) again(d bus.Delivery) bool {
 	return false
 }
 
-// streamPart is the begin of a subject that all subjects of its stream have.
+// streamPart is the beginning of a subject that all subjects of its stream have.
 func streamPart(subject string) string {
 	product, rest, _ := strings.Cut(subject, ".")
 	kind, _, _ := strings.Cut(rest, ".")

@@ -47,7 +47,7 @@ type Recovered struct {
 	Unasked []Unasked
 }
 
-// Recovery compares the streams with the ledger at the begin of a term and brings both
+// Recovery compares the streams with the ledger at the beginning of a term and brings both
 // together. Step.NameLost comes after it.
 type Recovery struct {
 	Step *Step

@@ -39,7 +39,7 @@ type Options struct {
 	LeaderTimeout time.Duration
 	Retention     store.Retention
 	// LongestTerm is when a leader gives way to a standby, or begins another term: decisions
-	// are replayed from the begin of a term.
+	// are replayed from the beginning of a term.
 	LongestTerm time.Duration
 	// AcceptNewDatabase leads with a new database even where NATS has commands of workloads
 	// that run; they are removed.

@@ -253,7 +253,7 @@ func TestARelayEndsWithItsEpoch(t *testing.T) {
 func TestARelayEndsWhenTheDatabaseWasRestoredToAnOlderState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.watermarkErr = store.ErrCommitMissing // that of the comparison at its begin
+	w.watermarkErr = store.ErrCommitMissing // that of the comparison at its beginning
 	_, ended := w.relay(t, 1)
 	select {
 	case err := <-ended:

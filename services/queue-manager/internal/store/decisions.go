@@ -154,7 +154,7 @@ func expand(compressed []byte) ([]byte, error) {
 	return s2.Decode(nil, compressed)
 }
 
-// Checkpoint is where a replay may begin: the ledger at the begin of an epoch.
+// Checkpoint is where a replay may begin: the ledger at the beginning of an epoch.
 type Checkpoint struct {
 	Epoch, Version int64
 	At             time.Time

@@ -104,7 +104,7 @@ func (u *UsageHistory) Holding(ctx context.Context) ([]workload.ID, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[workload.ID])
 }
 
-// Live visits the admission of workloads that hold places, and the begin of their run if they
+// Live visits the admission of workloads that hold places, and the beginning of their run if they
 // have run, as their rows have them. When a removal began is not in a row: such a workload
 // seems to run.
 func (u *UsageHistory) Live(ctx context.Context, ids []workload.ID, visit func(state.HistoryRow) error) error {
