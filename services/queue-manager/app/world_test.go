@@ -148,12 +148,12 @@ func nodeOf(name string, gpus int64) capacity.Node {
 	}
 }
 
-// nodes waits until what queue-manager knows of the nodes is as wanted. Nothing
-// else tells that an observation has been taken in.
+// nodes waits until what queue-manager knows of the nodes is as wanted. Nothing else shows
+// that an observation was applied. The longer it takes the less often it looks.
 func (w *world) nodes(what string, wanted func([]query.Node) bool) {
 	w.t.Helper()
 	deadline := time.After(patience)
-	for {
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		answer, err := w.queries.Nodes(w.ctx)
 		if err == nil && wanted(answer.Nodes) {
 			return
@@ -161,7 +161,7 @@ func (w *world) nodes(what string, wanted func([]query.Node) bool) {
 		select {
 		case <-deadline:
 			w.t.Fatalf("not within %s: %s; nodes: %+v, %v", patience, what, answer.Nodes, err)
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -15,15 +15,15 @@ import (
 // Often is how often to look at what costs little.
 const Often = 20 * time.Millisecond
 
-// Until polls a condition that no event shows. The test fails when it is not met in time.
+// Until polls a condition that no event shows. The longer that takes the less often it looks,
+// down to a fifth as often: tests run beside each other, and each look takes time of all of
+// them. The test fails when the condition is not met in time.
 func Until(t *testing.T, every, patience time.Duration, what string, met func() bool) {
 	t.Helper()
-	poll := time.NewTicker(every)
-	defer poll.Stop()
 	deadline := time.After(patience)
-	for !met() {
+	for pause := every; !met(); pause = min(pause+pause/4, 5*every) {
 		select {
-		case <-poll.C:
+		case <-time.After(pause):
 		case <-deadline:
 			t.Fatalf("not within %s: %s", patience, what)
 		}

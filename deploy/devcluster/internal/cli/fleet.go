@@ -10,7 +10,7 @@ import (
 )
 
 func fleetCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "fleet", Short: "Tell about fleets, the nodes that an instance starts with"}
+	cmd := &cobra.Command{Use: "fleet", Short: "Show fleets, the nodes that an instance starts with"}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "presets",
 		Short: "List the fleets that need no file",
