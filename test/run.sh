@@ -122,10 +122,19 @@ finish() {
 trap finish EXIT
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$report/report" ./test/report
 echo "test: compiling (with the race detector the first time takes minutes), then running"
+# spent prints the ticks for which the processors of this machine were busy, and all of them.
+spent() { awk '/^cpu / { busy = $2 + $3 + $4 + $7 + $8; printf "%.0f %.0f\n", busy, busy + $5 + $6 }' /proc/stat 2>/dev/null || echo 0 0; }
+read -r busy all <<<"$(spent)"
+began=$SECONDS
 set -m # each lane is a group of processes, which an interrupt reaches as a whole
 for lane in with_race without outside; do
 	mkfifo "$report/$lane"
-	$lane "$@" >"$report/$lane" </dev/null &
+	{
+		failed=0
+		$lane "$@" || failed=$?
+		echo "$lane $((SECONDS - began)) s" >>"$report/took"
+		exit $failed
+	} >"$report/$lane" </dev/null &
 	lanes+=($!)
 done
 set +m
@@ -133,6 +142,9 @@ code=0
 "$report/report" -again "$report/again" "$report"/{with_race,without,outside} || code=1
 for lane in "${lanes[@]}"; do wait "$lane" || code=1; done
 lanes=()
+# What to cut next: a lane that is longer than the others, or, where the processors are busy, work.
+read -r busy_now all_now <<<"$(spent)"
+echo "test: lanes: $(paste -sd, "$report/took" 2>/dev/null | sed 's/,/, /g'); the processors were busy for $((100 * (busy_now - busy) / (all_now - all + 1))) % of the time"
 [ $code = 0 ] && exit 0
 [ -n "${RERUN:-}" ] && [ -s "$report/again" ] || exit 1
 
