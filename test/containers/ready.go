@@ -18,20 +18,21 @@ import (
 // container lives, which costs a good part of a core for an installation.
 type ready struct{ command []string }
 
-// readyEvery is the time between two attempts.
-const readyEvery = 250 * time.Millisecond
+// readyFirst is the pause after the first attempt. It doubles up to readyMost: each attempt is a
+// process, and that of the dev cluster takes half a second of a core.
+const readyFirst, readyMost = 250 * time.Millisecond, time.Second
 
 // WaitUntilReady implements wait.Strategy.
 func (r ready) WaitUntilReady(ctx context.Context, c wait.StrategyTarget) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for {
+	for pause := readyFirst; ; pause = min(2*pause, readyMost) {
 		_, err := output(ctx, c, r.command...)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-time.After(readyEvery):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return fmt.Errorf("not ready within %s: %w", startTimeout, errors.Join(err, ctx.Err()))
 		}
