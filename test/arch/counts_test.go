@@ -37,7 +37,7 @@ func TestCount(t *testing.T) {
 	}
 	want := Counts{
 		Modules: 1, Packages: 2, Lines: 8 + 7 + 9 + 6, TestLines: 5,
-		Exported: 5, // State, First, Roster, Wide, Exported
+		Exported: 5, // two types, a function, a method and a constant
 		Wide:     1, Retired: 1,
 		Methods: map[string]int{"p.State": 3, "p.hidden": 1},
 		Files:   map[string]Arrows{"p": {All: 3, Circular: 2}}, // a and b call each other, b calls c
