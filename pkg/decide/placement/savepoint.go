@@ -19,7 +19,7 @@ type fork struct {
 	hints         []requeueHint // of the nodes that were dirty
 }
 
-// Fork is Begin of a what-if that decides as the fleet itself would: allocations in it,
+// Fork begins, as Begin does, a what-if that decides as the fleet itself would: allocations in it,
 // except those of what-ifs inside it, change demand, and it has its own unschedulable
 // set. The cost is linear in the kinds of pods that run or wait and in the size of the
 // set.
