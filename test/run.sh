@@ -41,9 +41,6 @@ elif free=$(df --output=avail -k "$memory" 2>/dev/null | tail -1) &&
 else
 	echo "test: temporary files are kept in ${TMPDIR:-/tmp}: $memory has too little room"
 fi
-# Most programs of the tests are small, and would collect garbage all the time. Where memory is
-# plenty they do it less often, as do the compiler, the linker and the dev clusters.
-if ((available > 12 << 20)); then export GOGC=${GOGC:-400}; fi
 # Where a Docker engine answers, it is used: the suites of what holds when parts fail run in
 # containers, and all other tests have their Postgres and NATS there. Elsewhere everything
 # runs in processes of this machine.
