@@ -48,13 +48,21 @@ func (s *Store) DeleteEstimates(ctx context.Context, epoch int64, keep int) erro
 	return s.transact(ctx, epoch, func(batch *pgx.Batch) { deleteEstimates(batch, keep) })
 }
 
-// PlanOf is how Postgres would find the live workloads of a request.
-func (s *Store) PlanOf(ctx context.Context, r query.WorkloadsRequest) (string, error) {
-	where, args := filter(r, nil, func(condition string) string { return condition })
-	rows, err := s.pool.Query(ctx, `EXPLAIN SELECT id FROM workloads WHERE `+where, args...)
-	if err != nil {
-		return "", err
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return strings.Join(lines, "\n"), err
+// PlanOf is how Postgres finds the live workloads of a request, with what it has read.
+func (s *Store) PlanOf(ctx context.Context, r query.WorkloadsRequest) (plan string, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		behind, _, err := placeOf(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		statement, args := selectLive(r, behind, func(condition string) string { return condition })
+		rows, err := tx.Query(ctx, `EXPLAIN (ANALYZE, TIMING OFF) `+statement, args...)
+		if err != nil {
+			return err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		plan = strings.Join(lines, "\n")
+		return err
+	})
+	return plan, err
 }

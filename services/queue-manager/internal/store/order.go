@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -41,16 +42,35 @@ func placeOf(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) (behind *
 	return behind, err == nil, err
 }
 
-// condition selects what is behind the place, with its arguments after others. In the queue that
-// the request is of, it is a range of the index.
-func (b *inQueue) condition(of string, args []any) (where string, all []any) {
+// ranges are the conditions that together select what is behind the place, with their arguments
+// after others. Each is one range of the index, so that nothing before the place is read.
+func (b *inQueue) ranges(args []any) (ranges []string, all []any) {
 	n := len(args)
-	args = append(args, b.queue, b.priority, b.submission)
-	where = fmt.Sprintf("queue >= $%[1]d AND (queue > $%[1]d OR priority < $%[2]d OR priority = $%[2]d AND submission > $%[3]d)", n+1, n+2, n+3)
-	if of == b.queue {
-		where += fmt.Sprintf(" AND priority <= $%d", n+2)
+	return []string{
+		fmt.Sprintf("queue = $%d AND priority = $%d AND submission > $%d", n+1, n+2, n+3),
+		fmt.Sprintf("queue = $%d AND priority < $%d", n+1, n+2),
+		fmt.Sprintf("queue > $%d", n+1),
+	}, append(args, b.queue, b.priority, b.submission)
+}
+
+// selectLive is the statement that finds the ids of the live workloads of a page, and one more
+// when there is another page. behind is where the page begins in the order of queues; nil in that
+// of submission and on the first page. labels is the condition on a row, as filter takes it.
+func selectLive(r query.WorkloadsRequest, behind *inQueue, labels func(condition string) string) (statement string, args []any) {
+	where, args := filter(r, labels)
+	args = append(args, r.Limit+1)
+	limit := fmt.Sprintf(" LIMIT $%d", len(args))
+	switch {
+	case r.Order != query.OrderPosition:
+		return "SELECT id FROM workloads WHERE " + where + " ORDER BY submission" + limit, args
+	case behind == nil:
+		return "SELECT id FROM workloads WHERE " + where + " ORDER BY " + orderInQueues + limit, args
 	}
-	return where, args
+	ranges, args := behind.ranges(args)
+	for i, condition := range ranges {
+		ranges[i] = "(SELECT id, queue, priority, submission FROM workloads WHERE " + where + " AND " + condition + " ORDER BY " + orderInQueues + limit + ")"
+	}
+	return "SELECT id FROM (" + strings.Join(ranges, " UNION ALL ") + ") AS behind ORDER BY " + orderInQueues + limit, args
 }
 
 // sortAs puts workloads into the order of their ids.

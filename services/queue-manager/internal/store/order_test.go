@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -129,6 +131,45 @@ func TestTheOrderOfQueuesHasAnIndex(t *testing.T) {
 			plan, err := l.PlanOf(t.Context(), request)
 			if err != nil || strings.Contains(plan, "Sort") || !strings.Contains(plan, "workloads_order") {
 				t.Errorf("%v, the plan sorts: %s", err, plan)
+			}
+		})
+	}
+}
+
+// TestALaterPageReadsNothingBefore: a page far from the head reads as much of the index as it has.
+func TestALaterPageReadsNothingBefore(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	waits(t, l, 1, "waits", "q", 0)
+	db, err := pgx.Connect(t.Context(), l.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(t.Context())
+	seedWaiting(t, db, l.term.Epoch)
+	var last string
+	if err := db.QueryRow(t.Context(), `SELECT id FROM workloads WHERE name = 'w4000'`).Scan(&last); err != nil {
+		t.Fatal(err)
+	}
+	const page = 100
+	read := regexp.MustCompile(`Scan .*workloads.* rows=(\d+)[^(]*loops=1\)`)
+	for name, request := range map[string]query.WorkloadsRequest{"all": {}, "of a queue": {Queue: "q"}} {
+		t.Run(name, func(t *testing.T) {
+			request.Phases, request.Order, request.Limit, request.AfterID = []workload.Phase{workload.Queued}, query.OrderPosition, page, workload.ID(last)
+			plan, err := l.PlanOf(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			for _, scan := range read.FindAllStringSubmatch(plan, -1) {
+				n, err := strconv.Atoi(scan[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows += n
+			}
+			if rows < page || rows > 2*page || strings.Contains(plan, "Rows Removed") {
+				t.Errorf("a page of %d reads %d: %s", page, rows, plan)
 			}
 		})
 	}

@@ -63,9 +63,9 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 
 // filter is the part of a statement that selects the workloads of a request;
 // what is not asked for is left out, so that the indexes serve. labels is the condition on a
-// row, given that on the column of labels. behind is where the page begins in the order of
-// queues; nil in that of submission and on the first page.
-func filter(r query.WorkloadsRequest, behind *inQueue, labels func(condition string) string) (where string, args []any) {
+// row, given that on the column of labels. In the order of queues it does not select what is behind
+// a place.
+func filter(r query.WorkloadsRequest, labels func(condition string) string) (where string, args []any) {
 	where = "submission > $1"
 	args = []any{r.After}
 	add := func(condition string, arg any) {
@@ -84,10 +84,7 @@ func filter(r query.WorkloadsRequest, behind *inQueue, labels func(condition str
 	if r.Queue != "" {
 		add("queue = $%d", r.Queue)
 	}
-	if behind != nil {
-		condition, all := behind.condition(r.Queue, args)
-		where, args = where+" AND "+condition, all
-	} else if r.AfterID != "" {
+	if r.AfterID != "" && r.Order != query.OrderPosition {
 		add("submission > coalesce((SELECT submission FROM workloads WHERE id = $%[1]d::uuid), (SELECT max(submission) FROM archive WHERE id = $%[1]d::uuid))", string(r.AfterID))
 	}
 	if len(r.Within) > 0 {
@@ -111,12 +108,7 @@ func filter(r query.WorkloadsRequest, behind *inQueue, labels func(condition str
 		condition, args = labelled(r.Labels, args)
 		where += " AND " + labels(condition)
 	}
-	args = append(args, r.Limit+1)
-	order := "submission"
-	if r.Order == query.OrderPosition {
-		order = orderInQueues
-	}
-	return where + fmt.Sprintf(" ORDER BY %s LIMIT $%d", order, len(args)), args
+	return where, args
 }
 
 // holdsPlaces reports whether every workload in a phase holds places, as the ledger demands.
@@ -162,10 +154,10 @@ func liveWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest) ([]
 	if err != nil || !found {
 		return nil, err
 	}
-	where, args := filter(r, behind, func(condition string) string {
+	statement, args := selectLive(r, behind, func(condition string) string {
 		return "EXISTS (SELECT FROM manifests WHERE workload = workloads.id AND " + condition + ")"
 	})
-	rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE `+where, args...)
+	rows, err := tx.Query(ctx, statement, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +179,9 @@ func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest)
 	if len(r.Phases) > 0 && !slices.ContainsFunc(r.Phases, workload.Phase.Final) {
 		return nil, nil // the archive has final phases alone, and no index by phase
 	}
-	where, args := filter(r, nil, func(condition string) string { return condition })
-	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where, args...)
+	where, args := filter(r, func(condition string) string { return condition })
+	args = append(args, r.Limit+1)
+	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where+fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args...)
 	if err != nil {
 		return nil, err
 	}
