@@ -111,7 +111,8 @@ func (k *Keeper) replace(ctx context.Context, stored Record, keep func(workload.
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ends, k.stored = now+left, true
-	k.seen = seen{until: next.Until, at: now, stored: true}
+	k.latest = max(k.latest, session)
+	k.see(seen{until: next.Until, at: now, stored: true})
 	return nil
 }
 

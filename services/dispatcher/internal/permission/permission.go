@@ -108,10 +108,14 @@ type Keeper struct {
 	ends    time.Duration // of what this process has stored; zero for nothing
 	stored  bool          // something is, ended or not
 	seen    seen
-	stops   int      // of objects that this process has deleted
-	byWall  int      // ends by the wall clock alone
-	ending  []string // objects whose deletion has begun and not ended
-	listed  listed
+	// sightings are the permissions that this process has seen, the last one at the end, and
+	// latest is the latest session of them.
+	sightings []seen
+	latest    int64
+	stops     int      // of objects that this process has deleted
+	byWall    int      // ends by the wall clock alone
+	ending    []string // objects whose deletion has begun and not ended
+	listed    listed
 	// last is what this process last read or stored; unnoted has what it has stopped since then
 	// that could not be noted.
 	last, unnoted Record

@@ -28,15 +28,6 @@ const (
 // second. It is as long as a request may take.
 const seenLate = 5 * time.Second
 
-// seen is since when a process has seen what is stored. stored: it has stored that itself, or
-// has looked when it was not stored yet, so that its own clock alone counts.
-type seen struct {
-	until  time.Time
-	at     time.Duration
-	stored bool
-	logged bool // that it has ended by the wall clock
-}
-
 // read reads what is stored.
 func (k *Keeper) read(ctx context.Context) (Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
@@ -89,10 +80,7 @@ func (k *Keeper) over(stored Record, before time.Duration) (is bool) {
 	k.stored = stored.Text != ""
 	wall, now := k.clock.Wall(), k.clock.Elapsed()
 	if !stored.Until.Equal(k.seen.until) || k.seen.until.IsZero() {
-		k.seen = seen{until: stored.Until, at: now}
-		if k.hasLooked && now-k.looked <= seenLate { // it was stored after that look
-			k.seen.at, k.seen.stored = k.looked, true
-		}
+		k.see(k.sight(stored, now))
 	}
 	switch {
 	case stored.Stopping || stored.Until.IsZero() || now-k.seen.at >= min(time.Duration(stored.For), event.PermissionMost):

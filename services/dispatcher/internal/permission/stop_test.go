@@ -228,6 +228,48 @@ func TestAWallClockThatIsAheadStopsNothing(t *testing.T) {
 	}
 }
 
+// After a restore of etcd an earlier permission is there again. It gets no new time from a process
+// that has seen it, or a permission of a later session, whatever its wall clock is set to.
+func TestAnEarlierPermissionGetsNoNewTime(t *testing.T) {
+	t.Parallel()
+	const renewed = 30 * time.Second
+	for name, c := range map[string]struct {
+		sees   bool          // the process has seen the first one
+		wall   time.Duration // by which its wall clock is set
+		stored func(*Record)
+		kept   time.Duration // from the renewal
+	}{
+		"it has seen it":                     {true, -time.Hour, func(*Record) {}, lasts - renewed},
+		"it has seen a later session":        {false, 0, func(r *Record) { r.Session = 0 }, lasts - renewed},
+		"it ended before, by the wall clock": {false, time.Hour, func(r *Record) { r.Session = 0 }, 0},
+		"it was stored now":                  {false, time.Hour, func(r *Record) { r.Until = r.Until.Add(time.Second) }, lasts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, first, k := newKept(t)
+			own := &clock{wall: first.wall.Add(c.wall)}
+			other := New(s, own, lasts)
+			earlier, held := s.record, s.held
+			if c.sees {
+				look(t, other)
+			}
+			first.pass(renewed)
+			own.pass(renewed)
+			renew(t, k, 0, first)
+			s.held = nil // what ends now is not what is looked at
+			look(t, other)
+			c.stored(&earlier)
+			s.record, s.held = earlier, held
+			for passed := time.Duration(0); passed <= 2*lasts; passed += LookEvery {
+				if look(t, other); (len(s.held) > 0) != (passed < c.kept) {
+					t.Fatalf("%s after the restore the object is there: %t, want until %s", passed, len(s.held) > 0, c.kept)
+				}
+				own.pass(LookEvery)
+			}
+		})
+	}
+}
+
 // A dispatcher that was replaced stores nothing over what its successor has stored.
 func TestAReplacedDispatcherStoresNothing(t *testing.T) {
 	t.Parallel()
