@@ -15,8 +15,8 @@ func TestAWatchListsAgainAfterAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		transport := relist.Wrap(answers(`{"metadata":{"resourceVersion":"100"}}`))
-		watch := func(kind string) int {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test/api/v1/"+kind+"?watch=true&resourceVersion=100", nil)
+		watch := func(path string) int {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test/"+path+"?watch=true&resourceVersion=100", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,26 +26,27 @@ func TestAWatchListsAgainAfterAWhile(t *testing.T) {
 			}
 			return response.StatusCode
 		}
+		const leases = "apis/coordination.k8s.io/v1/namespaces/muster-system/leases"
 		steps := []struct {
 			after time.Duration
-			kind  string
+			path  string
 			want  int
 		}{
-			{0, "pods", http.StatusOK},
-			{relist.ListEvery / 2, "pods", http.StatusOK},
-			{0, "nodes", http.StatusOK},
-			{relist.ListEvery / 2, "pods", http.StatusGone},
-			{0, "nodes", http.StatusOK},
-			{0, "pods", http.StatusOK}, // it has listed
-			{relist.ListEvery - time.Second, "pods", http.StatusOK},
-			{time.Second, "pods", http.StatusGone},
-			{0, "leases", http.StatusOK},
-			{relist.ListEvery, "leases", http.StatusOK}, // package lease reads its own again
+			{0, "api/v1/pods", http.StatusOK},
+			{relist.ListEvery / 2, "api/v1/pods", http.StatusOK},
+			{0, "api/v1/nodes", http.StatusOK},
+			{relist.ListEvery / 2, "api/v1/pods", http.StatusGone},
+			{0, "api/v1/nodes", http.StatusOK},
+			{0, "api/v1/pods", http.StatusOK}, // it has listed
+			{relist.ListEvery - time.Second, "api/v1/pods", http.StatusOK},
+			{time.Second, "api/v1/pods", http.StatusGone},
+			{0, leases, http.StatusOK},
+			{relist.ListEvery, leases, http.StatusOK}, // package lease reads its own again
 		}
 		for i, step := range steps {
 			time.Sleep(step.after) // of synctest's clock
-			if got := watch(step.kind); got != step.want {
-				t.Errorf("step %d: a watch of %s is answered with %d, want %d", i, step.kind, got, step.want)
+			if got := watch(step.path); got != step.want {
+				t.Errorf("step %d: a watch of %s is answered with %d, want %d", i, step.path, got, step.want)
 			}
 		}
 	})

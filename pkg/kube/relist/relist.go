@@ -80,13 +80,21 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // that begins with a list does not resume. Watches of Leases are left alone: package lease reads
 // its Lease again by itself when a watch shows nothing, and has no right to list others.
 func version(r *http.Request) (from uint64, resumes bool) {
-	if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/leases") {
+	if r.Method != http.MethodGet || ofLeases(r.URL.Path) {
 		return 0, false
 	}
 	query := r.URL.Query()
 	watching, _ := strconv.ParseBool(query.Get("watch")) // false if it is no boolean
 	from, err := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
 	return from, watching && err == nil && from > 0 && query.Get("sendInitialEvents") == ""
+}
+
+// ofLeases reports whether a path is of the Leases of a namespace, and not of another resource with
+// this name. There may be more before it, where a gateway leads to API servers.
+func ofLeases(path string) bool {
+	_, in, is := strings.Cut(path, "/apis/coordination.k8s.io/v1/namespaces/")
+	_, resource, _ := strings.Cut(in, "/")
+	return is && resource == "leases"
 }
 
 // key identifies a watch, regardless of its version.

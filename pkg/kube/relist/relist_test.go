@@ -129,6 +129,43 @@ func TestAWatchGoesOn(t *testing.T) {
 	}
 }
 
+// asked counts the requests, and answers each of them with nothing.
+type asked int
+
+// RoundTrip implements http.RoundTripper.
+func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	*a++
+	return answers(`{"metadata":{"resourceVersion":"100"}}`).RoundTrip(r)
+}
+
+// TestOnlyLeasesAreNotListed: a watch of the Leases of a namespace resumes without a request for the
+// version. One of another resource that has their name does not.
+func TestOnlyLeasesAreNotListed(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]asked{
+		"/apis/coordination.k8s.io/v1/namespaces/muster-system/leases":               1,
+		"/clusters/east/apis/coordination.k8s.io/v1/namespaces/muster-system/leases": 1,
+		"/apis/coordination.k8s.io/v1/leases":                                        2,
+		"/apis/estates.example.org/v1/namespaces/muster-system/leases":               2,
+		"/apis/estates.example.org/v1/leases":                                        2,
+		"/apis/coordination.k8s.io/v1/namespaces/muster-system/leasecandidates":      2,
+		"/api/v1/namespaces/leases/pods":                                             2,
+		"/apis/coordination.k8s.io.example.org/v1/namespaces/muster-system/leases":   2,
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test"+path+"?watch=true&resourceVersion=100", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got asked
+			if response, err := relist.Wrap(&got).RoundTrip(request); err != nil || response.StatusCode != http.StatusOK || got != want {
+				t.Errorf("the watch takes %d requests, want %d: %v, %v", got, want, response, err)
+			}
+		})
+	}
+}
+
 func watched(t *testing.T, s *server, url string) cache.Store {
 	t.Helper()
 	config := &rest.Config{Host: url, Transport: s}

@@ -17,6 +17,7 @@ import (
 
 	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/kube/lease"
+	"muster.dev/muster/pkg/kube/relist"
 )
 
 // way is the way of one process to the API server.
@@ -73,6 +74,7 @@ func (w *world) elect(name string, lasts time.Duration) *elected {
 		e.next = next
 		return e.way
 	})
+	config.Wrap(relist.Wrap) // as apiserver.Config does; what it asks for goes by the same way
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
