@@ -75,9 +75,17 @@ func Counters() ([]Counter, error) {
 }
 
 // Missing returns the names, sorted, of the counters of alerts that a registry has without the
-// series for which the alert asks. Nothing may have been counted in the registry yet.
-func Missing(registry *prometheus.Registry) ([]string, error) {
+// series for which the alert asks, and of those that the package under test makes and the registry
+// does not have. Nothing may have been counted in the registry yet.
+func Missing(registry *prometheus.Registry) ([]string, error) { return MissingOf(".", registry) }
+
+// MissingOf is Missing for the package in a folder.
+func MissingOf(folder string, registry *prometheus.Registry) ([]string, error) {
 	counters, err := Counters()
+	if err != nil {
+		return nil, err
+	}
+	makes, err := sources(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +106,25 @@ func Missing(registry *prometheus.Registry) ([]string, error) {
 	}
 	var missing []string
 	for _, c := range counters {
-		if registered[c.Name] && !slices.ContainsFunc(series[c.Name], c.matches) {
+		if (registered[c.Name] || strings.Contains(makes, `"`+c.Name+`"`)) && !slices.ContainsFunc(series[c.Name], c.matches) {
 			missing = append(missing, c.Name)
 		}
 	}
 	slices.Sort(missing)
 	return slices.Compact(missing), nil
+}
+
+// sources is the text of a package in a folder, without its tests.
+func sources(folder string) (text string, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		content, failed := os.ReadFile(name)
+		text, err = text+string(content), errors.Join(err, failed)
+	}
+	return text, err
 }
 
 func (c Counter) matches(labels map[string]string) bool {
