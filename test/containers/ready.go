@@ -31,12 +31,24 @@ func (r ready) WaitUntilReady(ctx context.Context, c wait.StrategyTarget) error 
 		if err == nil {
 			return nil
 		}
+		if ended := over(ctx, c); ended != nil {
+			return errors.Join(ended, err)
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return fmt.Errorf("not ready within %s: %w", startTimeout, errors.Join(err, ctx.Err()))
 		}
 	}
+}
+
+// over returns an error when a container has ended and is not started again.
+func over(ctx context.Context, c wait.StrategyTarget) error {
+	state, err := c.State(ctx)
+	if err != nil || state.Running || state.Restarting || state.Status != "exited" && state.Status != "dead" {
+		return nil // what the engine does not tell now it tells the next time
+	}
+	return fmt.Errorf("the container has ended with %d %s", state.ExitCode, state.Error)
 }
 
 // run starts a container and waits until it is ready.

@@ -56,21 +56,28 @@ func (w *world) lowerQuota(t *testing.T) (mend func(context.Context) error, err 
 		return err == nil && node != ""
 	})
 	if err := w.insist(w.ctx, func(ctx context.Context) error { return w.setQuota(ctx, loweredQuota) }); err != nil {
-		return nil, fmt.Errorf("lower the quota: %w", err)
+		return nil, errors.Join(fmt.Errorf("lower the quota: %w", err), w.giveBack(w.ctx, node))
 	}
 	if err := w.insist(w.ctx, func(ctx context.Context) error { return w.drain(ctx, node, true) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("drain %s: %w", node, err), w.insist(w.ctx, func(ctx context.Context) error { return w.setQuota(ctx, nominalQuota) }))
+		return nil, errors.Join(fmt.Errorf("drain %s: %w", node, err), w.giveBack(w.ctx, node))
 	}
 	return func(ctx context.Context) error {
 		left := w.insist(ctx, func(ctx context.Context) error { return w.empty(ctx, node) })
 		w.logPlaces(ctx, t, id, node)
-		undrained := w.insist(ctx, func(ctx context.Context) error { return w.drain(ctx, node, false) })
-		raised := w.insist(ctx, func(ctx context.Context) error { return w.setQuota(ctx, nominalQuota) })
+		back := w.giveBack(ctx, node)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.gangOf(id).released = true
-		return errors.Join(left, undrained, raised)
+		return errors.Join(left, back)
 	}, nil
+}
+
+// giveBack ends the drain of a node and the lower quota, also when it is not known whether they
+// have begun: what was answered with an error may have been done.
+func (w *world) giveBack(ctx context.Context, node string) error {
+	undrained := w.insist(ctx, func(ctx context.Context) error { return w.drain(ctx, node, false) })
+	raised := w.insist(ctx, func(ctx context.Context) error { return w.setQuota(ctx, nominalQuota) })
+	return errors.Join(undrained, raised)
 }
 
 // insist does something until it succeeds.

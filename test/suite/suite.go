@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -81,11 +82,17 @@ func cluster(t *testing.T, p Provider) {
 	w.check(t)
 }
 
-// hold causes a fault of parts at once, for a while.
+// hold causes a fault of parts at once, for a while. Where it can be caused of some of them only, the
+// test fails: it is not the test that its name says, and no machine lacks what it needs.
 func (w *world) hold(t *testing.T, fault Fault, parts ...string) {
 	t.Helper()
-	for _, part := range parts {
-		defer w.breaks(t, part, fault)()
+	for i, part := range parts {
+		mend, err := w.tryBreak(t, part, fault)
+		if i > 0 && errors.Is(err, ErrNotHere) {
+			t.Fatalf("%s is %s, and not %s: %v", strings.Join(parts[:i], " and "), fault, part, err)
+		}
+		skipOrFail(t, part, fault, err)
+		defer mend()
 	}
 	select {
 	case <-time.After(held): // the length of a fault is what is tested
@@ -113,16 +120,32 @@ func (w *world) replaceLeader(t *testing.T, fault Fault) {
 // breaks causes a fault and returns its end.
 func (w *world) breaks(t *testing.T, part string, fault Fault) (mend func()) {
 	t.Helper()
-	heal, err := w.Break(t.Context(), part, fault)
+	mend, err := w.tryBreak(t, part, fault)
+	skipOrFail(t, part, fault, err)
+	return mend
+}
+
+// skipOrFail ends the test when a fault was not caused.
+func skipOrFail(t *testing.T, part string, fault Fault, err error) {
+	t.Helper()
 	if errors.Is(err, ErrNotHere) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", part, fault, err)
 	}
+}
+
+// tryBreak causes a fault, if it can, and returns its end.
+func (w *world) tryBreak(t *testing.T, part string, fault Fault) (mend func(), err error) {
+	t.Helper()
+	heal, err := w.Break(t.Context(), part, fault)
+	if err != nil {
+		return nil, err
+	}
 	return func() {
 		if err := heal(w.ctx); err != nil {
 			t.Errorf("%s is to be no longer %s: %v", part, fault, err)
 		}
-	}
+	}, nil
 }
