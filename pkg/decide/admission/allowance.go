@@ -33,7 +33,7 @@ const (
 // Terms are recorded with it, because under another version a search may end undecided where
 // it did not, or the other way round, and a reason may be another one. It is 0 for terms
 // older than it.
-const SearchVersion = 13
+const SearchVersion = 14
 
 // allowance is what is left of the steps of a queue, or of all queues.
 type allowance struct {
@@ -122,6 +122,9 @@ func (d *decision) solve(q *queue, fleet *placement.Fleet, w *workload.Workload)
 // find it, to sort it, and to compute what it frees.
 const stepsPerCandidate = 4
 
+// stepsPerCopy is the cost, in steps of search, of one node that is copied into a fleet of some nodes.
+const stepsPerCopy = 4
+
 // spend takes steps off the allowances of a queue and of all queues.
 func (d *decision) spend(q *queue, steps int) {
 	d.refill(q).steps -= steps
@@ -140,16 +143,21 @@ func (d *decision) maySearch(w *Waiting) bool {
 	return false
 }
 
-// retryWhenAllowed has a class reopened when its queue may search again.
-func (d *decision) retryWhenAllowed(class *equivalenceClass) *workload.Reason {
-	until := class.queue.allowance.until(searchBudget)
+// putOff is why a search is repeated.
+const putOff = "undecided: the queue, or all queues together, reached the limit of search steps per second; the search is repeated within seconds"
+
+// allowedAt is when a queue that has searched may search again.
+func (d *decision) allowedAt(q *queue) time.Time {
+	until := q.allowance.until(searchBudget)
 	if all := d.state.allowance.until(1); all.After(until) {
 		until = all
 	}
-	class.retryBy(until)
+	return until
+}
+
+// retryWhenAllowed has a class reopened when its queue may search again.
+func (d *decision) retryWhenAllowed(class *equivalenceClass) *workload.Reason {
+	class.retryBy(d.allowedAt(class.queue))
 	class.cut = true
-	return &workload.Reason{
-		Kind:    workload.ReasonUnknown,
-		Message: "undecided: the queue, or all queues together, reached the limit of search steps per second; the search is repeated within seconds",
-	}
+	return &workload.Reason{Kind: workload.ReasonUnknown, Message: putOff}
 }

@@ -131,6 +131,31 @@ func TestTheExactFitDecidesNotTheAnswer(t *testing.T) {
 	wantPlan(t, decide(s), "admit gang-0")
 }
 
+// A search that is put off is repeated when the queue may search again, without any event.
+func TestASearchOnProvisionedNodesIsRepeated(t *testing.T) {
+	t.Parallel()
+	s := askingState(t, askingConfig(100), nodeOf("a", 8, 0))
+	set := setOf("workers", 2, 1, 1)
+	set.Template.Spread = []workload.Spread{{TopologyKey: "kubernetes.io/hostname", MaxSkew: 1}} // only a search finds places
+	enqueue(s, 0, "queue", []workload.PodSet{set})
+	wantPlan(t, decide(s), "ask gang-0 [{workers 2}]")
+	s.Provisioned("gang-0", start)
+	now := start.Add(time.Minute)
+	admission.UseUp(s, "queue", now)
+	for _, name := range []string{"first", "second"} {
+		s.SetNode(nodeOf(name, 8, 1))
+	}
+	plan := admission.Decide(s, now)
+	wantPlan(t, plan, "")
+	if len(plan.Waits) != 1 || !strings.Contains(plan.Waits[0].Reason.Message, "undecided") {
+		t.Errorf("it waits because of %+v", plan.Waits)
+	}
+	if !plan.NextAt.After(now) || plan.NextAt.After(now.Add(10*time.Second)) {
+		t.Fatalf("the next decision is at %s, want one within seconds of %s", plan.NextAt, now)
+	}
+	wantPlan(t, admission.Decide(s, plan.NextAt), "admit gang-0")
+}
+
 func TestAnOpenRequestHoldsQuota(t *testing.T) {
 	t.Parallel()
 	s := askingState(t, askingConfig(3), nodeOf("a", 8, 0))

@@ -455,3 +455,20 @@ func TestANominationEndsInTheSilenceOfAClosedCluster(t *testing.T) {
 		})
 	}
 }
+
+// Silence keeps no nomination of an earlier term where no cluster offers a flavor of the gang's queue.
+func TestANominationEndsInTheSilenceOfAClusterWithoutItsFlavor(t *testing.T) {
+	t.Parallel()
+	for offered, kept := range map[string]bool{"spot": true, "reserved": false} {
+		t.Run(offered, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, flavored([]quota.Cluster{offers("a", 1, offered)}, 8, "spot")))
+			s.SetNode(nodeIn("a", "a1", 2))
+			s.SetSilent(map[string]time.Time{"a": start})
+			s.Enqueue(admission.Waiting{Order: 1, Nominated: true, Reported: true, Workload: &workload.Workload{ID: "high", Queue: "queue", Priority: 5, PodSets: []workload.PodSet{setOf("workers", 1, 1, 2)}}})
+			if waits := admission.Decide(s, start.Add(time.Minute)).Waits; (len(waits) == 0) != kept {
+				t.Errorf("the reasons are %+v, and the nomination is to be kept: %t", waits, kept)
+			}
+		})
+	}
+}

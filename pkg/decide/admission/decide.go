@@ -153,7 +153,7 @@ func (d *decision) restoreNominations() {
 	for _, w := range s.fresh {
 		switch {
 		case !w.Nominated || w.nomination(s) != nil:
-		case w.class != nil && s.noneReports() && slices.ContainsFunc(s.candidates(w), func(c string) bool { return s.excluded(w, c) == "" }):
+		case w.class != nil && s.noneReports() && slices.ContainsFunc(s.candidates(w), func(c string) bool { return s.mayReturnTo(w, c) }):
 			s.unsettled = append(s.unsettled, w)
 		case w.class != nil:
 			nominated = append(nominated, w)

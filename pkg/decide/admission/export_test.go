@@ -118,6 +118,11 @@ func KeptSearches(s *State, now time.Time) (Plan, int) {
 	return d.plan, d.keepers.searches
 }
 
+// UseUp uses up the steps that a queue may search for at that time.
+func UseUp(s *State, queue string, now time.Time) {
+	s.queue(queue).allowance = allowance{perSecond: searchPerSecond, at: now}
+}
+
 // RegretOf returns the regret of a started gang.
 func RegretOf(s *State, id workload.ID, now time.Time) (accelerators, pods int64) {
 	r := (&decision{state: s, now: now}).regretOf(s.started[id])

@@ -95,6 +95,41 @@ func TestAGrowingGangPreempts(t *testing.T) {
 	}
 }
 
+// Silence of all clusters ends no nomination of a gang that grows: when its cluster reports again it
+// has what its victims leave, and not a gang that came earlier than its request.
+func TestAGrowingGangKeepsItsNominationInSilence(t *testing.T) {
+	t.Parallel()
+	for name, silent := range map[string]map[string]time.Time{"none is silent": nil, "all are silent": {"c": start}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := admission.NewState(treeOf(t, gpuPolicy(t, false, gpuQueue("a", 4, `"withinClusterQueue": "LowerPriority"`))))
+			s.SetNode(nodeOf("n", 8, 4))
+			enter(t, s, 0, "x a 5 2")
+			enter(t, s, 1, "y a 0 2")
+			admission.Decide(s, start)
+			more(s, "x", 1, 9, 1)
+			now := start.Add(time.Minute)
+			if plan := admission.Decide(s, now); len(plan.Evictions) != 1 {
+				t.Fatalf("the plan is %+v, want y evicted for x", plan)
+			}
+			enter(t, s, 3, "z a 5 2")
+			s.SetSilent(silent)
+			plan := admission.Decide(s, now)
+			s.Release("y")
+			if silent != nil {
+				plan = admission.Decide(s, now)
+			}
+			if why := s.Reason("x"); len(plan.Growths)+len(plan.Admissions) > 0 || why.Kind != workload.ReasonWaitingForEviction {
+				t.Errorf("before it can start the plan is %+v, and x waits because of %+v", plan, why)
+			}
+			s.SetSilent(nil)
+			if plan = admission.Decide(s, now); len(plan.Growths) != 1 || len(plan.Admissions) != 0 {
+				t.Errorf("the plan is %+v, want x to grow alone", plan)
+			}
+		})
+	}
+}
+
 // A gang that is torn down loses its request for more places, with its nomination.
 func TestAGangThatEndsStopsGrowing(t *testing.T) {
 	t.Parallel()

@@ -79,6 +79,7 @@ func (d *decision) partOf(o *Waiting, fleet *placement.Fleet) *keptPart {
 	on := fleet
 	if !o.Asked.Ready {
 		on = fleet.Only(nodes)
+		d.spend(o.queue, stepsPerCopy*len(nodes))
 	}
 	all := &workload.Workload{PodSets: d.state.tree.Effective(o.asksFor(), o.Asked.Flavors)}
 	sets, _ := d.mostPlaced(o.queue, on, all, true)

@@ -154,6 +154,24 @@ func TestWhatIsKeptIsFoundOnce(t *testing.T) {
 	}
 }
 
+// The nodes that are looked at for what is kept count as steps of search of the gang that has asked.
+func TestWhatIsKeptCostsSteps(t *testing.T) {
+	t.Parallel()
+	const nodes = 40
+	s := askedForTwo(t)
+	for i := range nodes {
+		came := nodeOf(fmt.Sprintf("came-%d", i), 8, 0) // of no use for it
+		came.Created = start.Add(time.Minute)
+		s.SetNode(came)
+	}
+	enqueueAs(s, "other", 1)
+	before := s.Searched().Steps
+	_, searches := admission.KeptSearches(s, start.Add(time.Minute))
+	if steps := s.Searched().Steps - before; searches != 1 || steps < nodes {
+		t.Errorf("what is kept is looked for %d times in %d steps; want once, and at least %d", searches, steps, nodes)
+	}
+}
+
 // When many gangs start on their nodes, what is kept for the others is found again some times only,
 // and all of them start.
 func TestWhatIsKeptIsFoundAgainSomeTimesOnly(t *testing.T) {

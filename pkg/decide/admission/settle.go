@@ -17,7 +17,7 @@ func (d *decision) settleNominations() {
 		n.awaits = slices.DeleteFunc(n.awaits, s.gone)
 		w := n.waiting
 		flavors := n.assess.Flavors
-		if !w.Grows && (!s.mayRunIn(w, n.cluster) || s.tree.NotOffered(n.cluster, flavors) != "") { // it was cordoned meanwhile, or is silent
+		if !s.mayRunIn(w, n.cluster) || s.tree.NotOffered(n.cluster, flavors) != "" { // it was cordoned meanwhile, or is silent, or the gang that grows ends
 			if s.noneReports() && slices.Contains(s.candidates(w), n.cluster) && s.excluded(w, n.cluster) == "" && s.tree.NotOffered(n.cluster, flavors) == "" {
 				continue
 			}
@@ -35,9 +35,6 @@ func (d *decision) settleNominations() {
 		d.keepForAskers(w) // beside its places, which are its own until now
 		s.withdraw(n)
 		s.addToClass(w)
-		if w.Grows && len(s.offering(s.clustersFor(w), flavors)) == 0 {
-			continue // the gang is being torn down itself, or its cluster takes no more of it
-		}
 		verdict, _ := d.solveSparing(w.queue, w, n.cluster, n.flavored.w)
 		switch {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):

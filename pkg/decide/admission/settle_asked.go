@@ -63,7 +63,11 @@ func (d *decision) startOnProvisioned(w *Waiting) *workload.Reason {
 	if over := w.queue.quota.Over(a.Charges); over != nil {
 		return over.Reason()
 	}
-	verdict, _ := d.solveSparing(w.queue, w, w.Asked.Cluster, o.flavored[i].w)
+	verdict, cut := d.solveSparing(w.queue, w, w.Asked.Cluster, o.flavored[i].w)
+	if cut {
+		s.settleAskedBy(d.allowedAt(w.queue))
+		return w.notPlaced("its search for places is " + putOff)
+	}
 	if verdict.Outcome != placement.Fits {
 		return d.lacksPlaces(w, o.flavored[i].w, verdict.Reason())
 	}
@@ -80,9 +84,7 @@ func (d *decision) lacksPlaces(w *Waiting, placed *workload.Workload, lacks *wor
 	cluster := w.Asked.Cluster
 	parts := d.keptFrom(w, cluster, d.now)
 	for _, p := range parts {
-		if at := &d.state.askedAt; at.IsZero() || p.until.Before(*at) {
-			*at = p.until
-		}
+		d.state.settleAskedBy(p.until)
 	}
 	if len(parts) > 0 {
 		fleet := d.state.fleets[cluster]
@@ -103,6 +105,13 @@ func (d *decision) lacksPlaces(w *Waiting, placed *workload.Workload, lacks *wor
 	}
 	why.Message = w.soFar() + nodes + "do not hold all pods: " + why.Message
 	return &why
+}
+
+// settleAskedBy has the workloads whose nodes have come tried again at that time, without any event.
+func (s *State) settleAskedBy(at time.Time) {
+	if s.askedAt.IsZero() || at.Before(s.askedAt) {
+		s.askedAt = at
+	}
 }
 
 func (w *Waiting) notPlaced(why string) *workload.Reason {
