@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
@@ -88,6 +89,8 @@ func (s *State) quarantineEntry(e *entry, a *Quarantined, now time.Time) {
 	switch waits := e.attemptState == nil; {
 	case a.Level == QuarantineHeld && waits != a.Until.After(now), a.Level == QuarantineHeld && !waits && a.Attempt != e.Attempt:
 		return // it has gone on since
+	case waits && a.Level == QuarantineHeld && s.removals.removing[e.ID]:
+		return // nothing is admitted of it before its lost attempt is gone
 	case waits && a.Level == QuarantineHeld:
 		s.admission.Dequeue(e.ID)
 		e.delayRetry(a)
@@ -120,10 +123,12 @@ func (e *entry) delayRetry(a *Quarantined) {
 }
 
 // IsFrozen reports whether nothing of a live workload may be written, so that what is
-// asked of it cannot be done.
+// asked of it cannot be done. So it is with one that could not be read.
 func (s *State) IsFrozen(id workload.ID) bool {
-	e := s.live.Get(id)
-	return e != nil && s.frozen(e)
+	if e := s.live.Get(id); e != nil {
+		return s.frozen(e)
+	}
+	return slices.ContainsFunc(s.unread, func(a Quarantined) bool { return a.Workload == id })
 }
 
 // Record returns a live workload.

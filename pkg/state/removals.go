@@ -65,7 +65,7 @@ func (r *recovery) emitRemoval(e *entry, now time.Time) {
 
 // finishRemoval lets a workload be admitted again when the attempt is gone.
 func (r *recovery) finishRemoval(e *entry, s *event.GangStatus, now time.Time) {
-	if !r.removals.removing[e.ID] || s.Cluster != e.Cluster || s.Attempt != e.Attempt-1 || !s.Released {
+	if !r.removals.removing[e.ID] || r.frozen(e) || s.Cluster != e.Cluster || s.Attempt != e.Attempt-1 || !s.Released {
 		return
 	}
 	r.endRemoval(e, now)

@@ -50,8 +50,25 @@ func (s *State) CheckSubjects(agreed bool) []string {
 	return subjects
 }
 
+// Withheld counts the workloads whose commands ResendCommands leaves out: nothing may be written of
+// them, or they could not be read. It stays the same until the end of the term.
+func (s *State) Withheld() int {
+	withheld := map[workload.ID]bool{}
+	for _, all := range [][]*entry{s.startedInOrder(), s.askingInOrder(), s.checkedInOrder(), s.recovery.removingInOrder()} {
+		for _, e := range all {
+			if s.frozen(e) {
+				withheld[e.ID] = true
+			}
+		}
+	}
+	for _, a := range s.unread {
+		withheld[a.Workload] = true
+	}
+	return len(withheld)
+}
+
 // ResendCommands sends the commands of the started workloads whose subjects are missing
-// once more: for a dispatcher whose stream was lost.
+// once more: for a dispatcher whose stream was lost. It leaves out those that Withheld counts.
 func (s *State) ResendCommands(now time.Time, missing func(subject string) bool) {
 	for _, e := range s.startedInOrder() {
 		switch {
@@ -78,7 +95,7 @@ func (s *State) ResendCommands(now time.Time, missing func(subject string) bool)
 		}
 	}
 	for _, e := range s.recovery.removingInOrder() {
-		if missing(event.DispatchSubject(e.Cluster, e.ID)) {
+		if !s.frozen(e) && missing(event.DispatchSubject(e.Cluster, e.ID)) {
 			s.recovery.emitRemoval(e, now)
 		}
 	}

@@ -118,7 +118,8 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 		}
 		return nil
 	}
-	r, err := simhooks.Recovery{Step: t.step, Found: found, LastCommit: last, Submissions: messageLog{c}, Now: t.now(), Save: save}.Run(ctx)
+	distrust := func() error { return simhooks.DistrustCommands(ctx, relayLedger{t.w.disk}, t.epoch) }
+	r, err := simhooks.Recovery{Step: t.step, Found: found, LastCommit: last, Submissions: messageLog{c}, Now: t.now(), Save: save, Distrust: distrust}.Run(ctx)
 	if err != nil {
 		return nil, false
 	}

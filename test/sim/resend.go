@@ -16,13 +16,15 @@ func (t *term) sendAgain() (resent []func()) {
 }
 
 // noteResent tells the relay that all commands that it distrusted are committed, once nothing is on
-// its way to be written.
+// its way to be written, unless some were withheld.
 func (t *term) noteResent() {
 	if len(t.decisions) > 0 {
 		return
 	}
-	for _, committed := range t.resent {
-		committed()
+	if t.step.State.Withheld() == 0 {
+		for _, committed := range t.resent {
+			committed()
+		}
 	}
 	t.resent = nil
 }

@@ -60,10 +60,12 @@ type (
 // Answers reports whether an event answers a submission.
 var Answers = engine.Answers
 
-// FindAhead looks for it, and LastEpoch for the epochs of the messages in the streams.
+// FindAhead looks for it, LastEpoch for the epochs of the messages in the streams, and
+// DistrustCommands has all commands sent again.
 var (
-	FindAhead = relay.FindAhead
-	LastEpoch = relay.LastEpoch
+	FindAhead        = relay.FindAhead
+	LastEpoch        = relay.LastEpoch
+	DistrustCommands = relay.DistrustCommands
 )
 
 // AskFor is the argument of state.SetAnswerTimeout.

@@ -114,3 +114,47 @@ func TestEarlyRequestsThatAreGoneMakeRoom(t *testing.T) {
 		t.Error("what comes no more keeps others from waiting")
 	}
 }
+
+// allKnown is an archive that has each workload as one that waits.
+type allKnown struct{}
+
+func (allKnown) Known(_ context.Context, ids []workload.ID) (map[workload.ID]state.Known, error) {
+	known := map[workload.ID]state.Known{}
+	for _, id := range ids {
+		known[id] = state.Known{Digest: "d", Phase: workload.Queued}
+	}
+	return known, nil
+}
+
+// TestARequestForAWorkloadThatCannotBeReadIsKept: what is asked of a live workload whose row cannot
+// be read is kept as a dead letter. Nothing is asked of one that has ended.
+func TestARequestForAWorkloadThatCannotBeReadIsKept(t *testing.T) {
+	t.Parallel()
+	const id workload.ID = "3f1f7c0e-5e0b-5d0c-9a53-6d7573746572"
+	now := time.Unix(1_800_000_000, 0)
+	for name, unread := range map[string][]state.Quarantined{
+		"it has ended": nil, "it cannot be read": {{Workload: id, Level: state.QuarantineFrozen, Tries: 1, Why: "its row cannot be read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var dead []string
+			step := &Step{
+				State: state.New(1, state.Stored{MaxEvent: 1 << 20, Unread: unread}), Archive: allKnown{}, Logger: zap.NewNop(), Unreadable: NewMetrics(prometheus.NewRegistry()).unreadable,
+				DeadLetter: func(_ context.Context, _ bus.Delivery, reason string) { dead = append(dead, reason) },
+			}
+			encoded, err := event.Marshal("1", "test", now, "", &event.WorkloadCancel{Workload: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := &retries{}
+			settle, err := step.applyBatch(t.Context(), []bus.Delivery{bus.Delivery{Subject: event.WorkloadSubject("q"), Data: encoded, Stored: now}.SettledBy(got)}, now)
+			if err != nil || len(settle) != 1 {
+				t.Fatalf("%d messages are settled: %v", len(settle), err)
+			}
+			settle[0]()
+			if got.acked != (unread == nil) || len(dead) != len(unread) {
+				t.Errorf("the cancellation is acknowledged: %t, and given up because of %q", got.acked, dead)
+			}
+		})
+	}
+}

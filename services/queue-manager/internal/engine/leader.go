@@ -62,6 +62,7 @@ type leader struct {
 	answers        answersSeen
 	answersLost    chan struct{} // answers of AdmissionChecks are lost
 	announced      int           // how often the term was announced to the clusters
+	keptOutAt      time.Time     // when the state was told what is in quarantine
 	checkedRelease time.Time     // when the quarantine was last read
 	counted        counted
 }

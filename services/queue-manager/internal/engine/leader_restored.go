@@ -32,7 +32,10 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 			zap.Int("commands", len(found.Commands)), zap.Int("workloads", len(found.LastEvents)), zap.Time("last commit", last))
 	}
 	log := l.messageLog()
-	r, err := Recovery{Step: l.step, Found: found, LastCommit: last, Submissions: log, Now: l.clock.now(), Save: l.saver(ctx), MayBeOlder: l.memory.mayBeOlder}.Run(ctx)
+	r, err := Recovery{
+		Step: l.step, Found: found, LastCommit: last, Submissions: log, Now: l.clock.now(), Save: l.saver(ctx), MayBeOlder: l.memory.mayBeOlder,
+		Distrust: func() error { return l.distrustCommands(ctx) },
+	}.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +48,18 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 	l.Metrics.recovered.WithLabelValues("lost").Add(float64(len(r.Lost)))
 	l.Metrics.recovered.WithLabelValues("unasked").Add(float64(len(r.Unasked)))
 	return found.Ends, nil
+}
+
+// distrustCommands has terms send all commands again. What the database refuses is only in the log:
+// a term that ended for it would end for it every time.
+func (l *leader) distrustCommands(ctx context.Context) error {
+	err := relay.DistrustCommands(ctx, l.Store, l.epoch)
+	if store.Suspect(err) {
+		l.Metrics.notStorable.WithLabelValues("mark").Inc()
+		l.Logger.Error("cannot note that commands are withheld; they are not sent again when their workloads are released", zap.Error(err))
+		return nil
+	}
+	return err
 }
 
 // saver returns what commits the steps of a recovery, one after the other.

@@ -50,6 +50,9 @@ type Memory struct {
 	quarantined QuarantineSet
 	stored      map[string]bool // of quarantined, what was written to the ledger or read there
 	announced   map[string]int  // of quarantined, the number of tries that the last event named
+	// refusedSince is when the first term has ended that left one of the refusals below, or a
+	// message in poison; zero while there are none.
+	refusedSince time.Time
 	// unrecorded: decisions cannot be recorded.
 	unrecorded bool
 	// noPastUsage: past usage cannot be stored.
@@ -92,8 +95,27 @@ func (m *Memory) StartTerm(before, epoch int64) {
 // refused then may pass by now.
 func (m *Memory) afterWholeTerm() {
 	m.failures, m.fruitless, m.persisted = 0, 0, 0
+	m.forgetRefusals()
+}
+
+func (m *Memory) forgetRefusals() {
 	m.unrecorded, m.noPastUsage, m.noLearned = false, false, false
 	clear(m.poison)
+	m.refusedSince = time.Time{}
+}
+
+// forgetOldRefusals forgets, when a term has ended in whatever way, what afterWholeTerm forgets of
+// the database, once that is as old as the longest term: no term of this process may last so long,
+// because each ends to try something again, or fails.
+func (m *Memory) forgetOldRefusals(longest time.Duration, now time.Time) {
+	switch known := m.unrecorded || m.noPastUsage || m.noLearned || len(m.poison) > 0; {
+	case !known:
+		m.refusedSince = time.Time{}
+	case m.refusedSince.IsZero():
+		m.refusedSince = now
+	case now.Sub(m.refusedSince) >= longest:
+		m.forgetRefusals()
+	}
 }
 
 // Sync brings the memory up to date with the quarantine in the ledger. It returns what an

@@ -143,3 +143,42 @@ func TestAWholeTermForgetsRefusals(t *testing.T) {
 		t.Errorf("after a whole term it holds on: %+v", memory)
 	}
 }
+
+// TestShortTermsForgetRefusals: terms that all end early, to try something again or because they
+// fail, forget what was refused once that is as old as the longest term.
+func TestShortTermsForgetRefusals(t *testing.T) {
+	t.Parallel()
+	const longest = time.Hour
+	begin := time.Unix(1_800_000_000, 0)
+	for name, refused := range map[string]Diagnosis{
+		"decisions":                {Unrecorded: true},
+		"past usage":               {NoPastUsage: true},
+		"what evictions have cost": {NoLearned: true},
+		"the content of a message": {Dropped: []Refused{{bus.Delivery{Subject: "s", Data: []byte("{}")}, errors.New("no")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := NewMemory()
+			known := func() bool { return m.unrecorded || m.noPastUsage || m.noLearned || len(m.poison) > 0 }
+			m.forgetOldRefusals(longest, begin.Add(-2*longest)) // a term before
+			m.Remember(refused)
+			for _, step := range []struct {
+				after time.Duration
+				known bool
+			}{{0, true}, {longest - time.Minute, true}, {longest, false}} {
+				m.forgetOldRefusals(longest, begin.Add(step.after))
+				if known() != step.known {
+					t.Errorf("%s after the refusal it is known: %t, want %t", step.after, known(), step.known)
+				}
+			}
+			m.Remember(refused) // it is refused once more, and a whole term ends in order
+			m.forgetOldRefusals(longest, begin.Add(longest))
+			m.afterWholeTerm()
+			m.Remember(refused)
+			m.forgetOldRefusals(longest, begin.Add(2*longest))
+			if !known() {
+				t.Error("a refusal after a whole term is forgotten at once")
+			}
+		})
+	}
+}

@@ -26,13 +26,19 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 		l.Metrics.notStorable.WithLabelValues("workload").Inc()
 		l.Logger.Error("cannot read a live workload; it stays as it is", zap.String("workload", string(a.Workload)), zap.String("reason", a.Why))
 	}
-	l.memory.ApplyTo(l.step, l.clock.now())
+	l.keepOut()
 	l.storeQuarantine(ctx, l.memory.Unstored(l.state))
 	l.Metrics.quarantined.Set(float64(l.memory.KeptOut(l.clock.now())))
 	for _, a := range l.memory.Unannounced(l.state) {
 		l.announceQuarantined(ctx, a)
 	}
 	return nil
+}
+
+// keepOut keeps out of decisions what is in quarantine now, from the begin of the term on.
+func (l *leader) keepOut() {
+	l.keptOutAt = l.clock.now()
+	l.memory.ApplyTo(l.step, l.keptOutAt)
 }
 
 // errReleased ends a term, so that the next one tries again what was released.
@@ -47,7 +53,7 @@ const releaseEvery = 2 * time.Second
 // checkReleased ends the term when something was released from quarantine, or is to be tried
 // again. A ledger that does not answer fails the next commit anyway.
 func (l *leader) checkReleased(ctx context.Context) error {
-	if l.memory.Due(l.clock.began, l.clock.now()) {
+	if l.memory.Due(l.keptOutAt, l.clock.now()) {
 		l.Logger.Info("trying again what was kept out of decisions for a while")
 		return errDue
 	}
@@ -59,7 +65,7 @@ func (l *leader) checkReleased(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	released := slices.DeleteFunc(l.memory.Sync(quarantined, l.clock.began, l.clock.now()), l.hasEnded)
+	released := slices.DeleteFunc(l.memory.Sync(quarantined, l.keptOutAt, l.clock.now()), l.hasEnded)
 	if len(released) > 0 {
 		l.Logger.Info("released from quarantine", zap.Strings("released", released))
 		return errReleased

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"muster.dev/muster/pkg/state/decisionlog"
 )
 
@@ -63,7 +65,9 @@ func (l *leader) sendAgain() {
 	l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.resends.next()})
 }
 
-// endResends waits until commands that were distrusted are committed, once all are decided.
+// endResends waits until commands that were distrusted are committed, once all are decided. While
+// some are withheld, the note of it stays: a later term, which may decide about those workloads,
+// sends all commands once more.
 func (l *leader) endResends(ctx context.Context) error {
 	committed := l.resends.over()
 	if committed == nil {
@@ -71,6 +75,10 @@ func (l *leader) endResends(ctx context.Context) error {
 	}
 	if err := l.commits.flush(ctx, l.epoch); err != nil {
 		return err
+	}
+	if withheld := l.state.Withheld(); withheld > 0 {
+		l.Logger.Warn("commands of workloads in quarantine are not sent again; the next term sends all commands once more", zap.Int("workloads", withheld))
+		return nil
 	}
 	committed()
 	return nil

@@ -163,6 +163,45 @@ func TestALostStreamIsResentThroughAnotherComparison(t *testing.T) {
 	}
 }
 
+// TestALossLastsWhileCommandsAreWithheld: of a gang in quarantine nothing is sent, so the stream may
+// have an old command of it. The loss is not over before a term that sends it, too.
+func TestALossLastsWhileCommandsAreWithheld(t *testing.T) {
+	t.Parallel()
+	const gangs = 3
+	id := event.WorkloadID("test", "1")
+	for name, c := range map[string]struct {
+		quarantined state.Quarantined
+		sent        int
+		over        bool
+	}{
+		"none is in quarantine":     {state.Quarantined{Workload: "another", Level: state.QuarantineFrozen}, gangs, true},
+		"the places of one stay":    {state.Quarantined{Workload: id, Level: state.QuarantineHeld, Attempt: 1}, gangs, true},
+		"nothing is written of one": {state.Quarantined{Workload: id, Level: state.QuarantineFrozen}, gangs - 1, false},
+		"one cannot be changed":     {state.Quarantined{Workload: id, Level: state.QuarantineFailed}, gangs - 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stored := &counting{commands: map[string]int{}}
+			l := resendingLeader(gangs, stored)
+			l.state.Quarantine(c.quarantined, l.clock.now())
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- l.commits.run(ctx) }()
+			defer func() { cancel(); <-ended }()
+			over := false
+			found := relay.CommandsFound{Distrust: true, Committed: func() { over = true }}
+			l.resends.replace(l.state.CommandSubjects(found.Lacks), found.Committed)
+			l.sendAgain()
+			if err := l.runStep(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			if len(stored.commands) != c.sent || over != c.over {
+				t.Errorf("%d commands are sent again, and the loss is over: %t; want %d and %t", len(stored.commands), over, c.sent, c.over)
+			}
+		})
+	}
+}
+
 // resendingLeader leads gangs that run.
 func resendingLeader(gangs int, to Store) *leader {
 	queues := state.Stored{MaxEvent: 1 << 20, Queues: []state.Queue{{Name: "q", Namespaces: []string{"ns"}}}}

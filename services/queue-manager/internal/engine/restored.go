@@ -63,6 +63,9 @@ type Recovery struct {
 	// MayBeOlder: the database was replaced, so that messages may be lost although the streams
 	// have nothing that the ledger does not know: they were taken in and not published yet.
 	MayBeOlder bool
+	// Distrust has later terms send all commands again, while some are withheld in this one: the
+	// streams have a command of the lost time in the place of each.
+	Distrust func() error
 
 	asked requests
 }
@@ -87,6 +90,11 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 	}
 	if err := r.restore(ahead); err != nil {
 		return recovered, err
+	}
+	if len(r.Found.Commands) > 0 && r.Step.State.Withheld() > 0 {
+		if err := r.Distrust(); err != nil {
+			return recovered, fmt.Errorf("note that commands are withheld: %w", err)
+		}
 	}
 	if recovered.Unasked, err = r.askAgain(ctx); err != nil {
 		return recovered, fmt.Errorf("ask workloads for what was in effect: %w", err)

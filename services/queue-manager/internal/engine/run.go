@@ -86,6 +86,7 @@ func Run(ctx context.Context, o Options) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		memory.forgetOldRefusals(o.LongestTerm, time.Now())
 		if memory.over(err) {
 			o.Terms.ended(nil)
 			o.Metrics.terms.WithLabelValues("over").Inc()

@@ -169,3 +169,26 @@ func TestWhatHasEndedIsNotReleased(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsOverBeforeTheTermDecidesEndsNoTerm: a term that reads for long keeps out what is in
+// quarantine when it has read. What was over by then is part of it, and nothing to try again.
+func TestWhatIsOverBeforeTheTermDecidesEndsNoTerm(t *testing.T) {
+	t.Parallel()
+	began := time.Now().Add(-time.Minute)
+	for name, until := range map[string]time.Duration{
+		"it is over while the term reads": 30 * time.Second, "it was over before": -time.Second, "it lasts": time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := state.New(1, state.Stored{})
+			l := &leader{state: s, step: &Step{State: s, Logger: zap.NewNop()}, memory: NewMemory(), clock: clock{began}, Options: Options{Logger: zap.NewNop()}}
+			l.memory.Remember(Diagnosis{Quarantined: []state.Quarantined{
+				{Node: admission.NodeKey{Cluster: "c", Name: "n"}, Tries: 1, Until: began.Add(until)},
+			}})
+			l.keepOut()
+			if err := l.checkReleased(t.Context()); err != nil {
+				t.Errorf("the term ends: %v", err)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
@@ -41,6 +42,13 @@ func (p *publisher) setResendNote(ctx context.Context, due bool) error {
 		p.resend.noted = due
 	}
 	return err
+}
+
+// DistrustCommands has terms send all commands again, from this one on, until one has sent those of
+// all workloads. It is for a term that finds commands which the ledger does not know, before its
+// relay runs.
+func DistrustCommands(ctx context.Context, to WatermarkStore, epoch int64) error {
+	return to.SetWatermark(ctx, epoch, resendNote(bus.DispatchStream), store.Watermark{Created: neverMade(), Last: 1})
 }
 
 // distrusted adds to what was found that the commands in the stream may be old, because it has

@@ -140,3 +140,29 @@ func TestALossOfCommandsIsNotedBeforeTheyAreSentAgain(t *testing.T) {
 		}
 	}
 }
+
+// A recovery that cannot send all commands has this and later terms distrust them.
+func TestARecoveryHasCommandsDistrusted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := relay.DistrustCommands(t.Context(), w.ledger, w.epoch); err != nil {
+		t.Fatal(err)
+	}
+	w.commandsTerm(t)
+	if found, _ := w.lastFound(); !found.Distrust || found.Committed == nil {
+		t.Fatalf("commands are found as %+v", found)
+	}
+	_, s := w.commandsTerm(t) // some were withheld
+	found, _ := w.lastFound()
+	if !found.Distrust {
+		t.Fatalf("the next term finds %+v", found)
+	}
+	found.Committed()
+	if err := s.Tick(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	w.commandsTerm(t)
+	if found, _ := w.lastFound(); found.Distrust {
+		t.Error("what was committed is distrusted")
+	}
+}
