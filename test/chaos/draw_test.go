@@ -29,7 +29,7 @@ func sample(all []suite.Trial, random *rand.Rand) (drawn []suite.Trial) {
 // quick leaves out what the short run has no time for: faults that last long, and the
 // end of all parts at once. With few gangs nothing may be published that shows the
 // loss of files. Half-closed connections to the API server last until client-go finds them
-// dead, about 45 s, half of what a run waits.
+// dead, up to 10 s (package apiserver), and then each service has to connect and list again.
 func quick(all []suite.Trial) []suite.Trial {
 	return slices.DeleteFunc(all, func(trial suite.Trial) bool {
 		return trial.Fault == suite.StreamsBare || trial.Fault == suite.HalfClosedAPI || trial.For > shortLasts || len(trial.Parts) > len(suite.Services())

@@ -169,6 +169,14 @@ func (d *decision) restoreNominations() {
 	}
 }
 
+// mayReturnTo reports whether a cluster may take a workload, by one of the flavors of its queue, once
+// it reports.
+func (s *State) mayReturnTo(w *Waiting, cluster string) bool {
+	return s.excluded(w, cluster) == "" && (!s.tree.ChoosesFlavors() || slices.ContainsFunc(s.optionsOf(w.queue, w.signature).assignments, func(a quota.Assignment) bool {
+		return s.tree.NotOffered(cluster, a.Flavors) == ""
+	}))
+}
+
 // tryFirst starts the first gang of the class, or blocks the class.
 func (d *decision) tryFirst(class *equivalenceClass) {
 	w := class.first()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -38,12 +37,4 @@ func (s *State) prefers(w *Waiting, cluster string) bool {
 		}
 	}
 	return preferred
-}
-
-// mayReturnTo reports whether a cluster may take a workload, by one of the flavors of its queue, once
-// it reports.
-func (s *State) mayReturnTo(w *Waiting, cluster string) bool {
-	return s.excluded(w, cluster) == "" && (!s.tree.ChoosesFlavors() || slices.ContainsFunc(s.optionsOf(w.queue, w.signature).assignments, func(a quota.Assignment) bool {
-		return s.tree.NotOffered(cluster, a.Flavors) == ""
-	}))
 }

@@ -17,9 +17,9 @@ type seen struct {
 // seenMost bounds the permissions that a process remembers: those of hours.
 const seenMost = 4000
 
-// sight returns since when a permission counts as seen that is not the one that this process saw
-// last. One that it has seen before is there again, as after a restore of etcd, and gets no new
-// time. So does one of an earlier session: it was stored before what this process has seen.
+// sight returns since when this process counts a permission that is not the one that it saw last.
+// One that it has seen before is there again, as after a restore of etcd, and gets no new
+// time. Neither does one of an earlier session: it was stored before what this process has seen.
 func (k *Keeper) sight(stored Record, now time.Duration) seen {
 	for _, before := range slices.Backward(k.sightings) {
 		if before.until.Equal(stored.Until) {
