@@ -7,6 +7,8 @@ import (
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
 // TestUntilWhenANodeIsHeld: the last holder counts, and one of which nothing is known is the last.
@@ -41,6 +43,48 @@ func TestUntilWhenANodeIsHeld(t *testing.T) {
 			}
 			if got.HoldersInAll != len(c.holders) || len(got.Holders) != min(len(c.holders), query.MaxHolders) {
 				t.Errorf("%d of %d holders are named", len(got.Holders), got.HoldersInAll)
+			}
+		})
+	}
+}
+
+// TestWhatIsLeftOutHasNoTime: of a queue of which not all was read, a workload behind that has an
+// estimate without a time; one that came later, or waits in another queue, is not estimated yet.
+func TestWhatIsLeftOutHasNoTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	waits := func(id workload.ID, queue string, submitted time.Time) workload.Record {
+		return workload.Record{Workload: workload.Workload{ID: id, Queue: queue}, Phase: workload.Queued, Times: workload.Times{Submitted: submitted}}
+	}
+	before := now.Add(-time.Hour)
+	live := store.LiveState{Part: 2, Left: 1}
+	for _, r := range []workload.Record{
+		waits("first", "long", before), waits("second", "long", before), waits("only", "short", before),
+		{Workload: workload.Workload{ID: "ran", Queue: "long"}, Phase: workload.Running, Holding: true, Times: workload.Times{Submitted: before}},
+	} {
+		live.Workloads = append(live.Workloads, state.StoredWorkload{Record: r})
+	}
+	f := &Forecaster{Now: func() time.Time { return now }}
+	f.publish(map[workload.ID]*workload.Estimate{"first": {MadeAt: now, P50: now.Add(time.Hour)}}, nil, beyondOf(now, live))
+	for name, c := range map[string]struct {
+		record  workload.Record
+		unknown string
+		made    bool
+	}{
+		"estimated":                        {waits("first", "long", before), "", true},
+		"behind":                           {waits("last", "long", before), "it is too far back in its queue", true},
+		"submitted since":                  {waits("new", "long", now.Add(time.Second)), "", false},
+		"of a queue that was read":         {waits("moved", "short", before), "", false},
+		"one that ran then and waits now":  {waits("ran", "long", before), "", false},
+		"one of the first without a start": {waits("second", "long", before), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			records := []workload.Record{c.record}
+			f.Fill(records)
+			got := records[0].Estimate()
+			if (got != nil) != c.made || got != nil && (got.Unknown != c.unknown || got.P50.IsZero() != (c.unknown != "") || !got.MadeAt.Equal(now)) {
+				t.Errorf("the estimate is %+v; want one: %t, unknown because %q", got, c.made, c.unknown)
 			}
 		})
 	}

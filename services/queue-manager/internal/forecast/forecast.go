@@ -75,6 +75,7 @@ type Forecaster struct {
 	made    map[workload.ID]*workload.Estimate
 	ends    map[workload.ID]time.Time      // of those that held places at the last forecast
 	results map[string]query.EstimateScore // by queue
+	beyond  beyond
 }
 
 // Run makes forecasts until ctx ends.
@@ -107,7 +108,7 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 	began := time.Now()
 	f.restore(ctx)
 	if !waits && len(f.scores.open) == 0 {
-		f.publish(nil, nil)
+		f.publish(nil, nil, beyond{})
 		f.seen, f.last = version, now
 		return nil
 	}
@@ -125,7 +126,7 @@ func (f *Forecaster) refresh(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f.publish(estimates, ends)
+	f.publish(estimates, ends, beyondOf(now, live))
 	f.seen, f.last = version, now
 	f.Metrics.took.Observe(time.Since(began).Seconds())
 	f.keep(ctx)
@@ -203,7 +204,7 @@ func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[wor
 	}
 	switch {
 	case forecast.Cut:
-		return "it is too far back in its queue", nil
+		return tooFarBack, nil
 	case len(forecast.Endless) == 1:
 		return "a workload holds places, and its end is unknown", behind
 	case len(behind) > 0:
@@ -212,9 +213,9 @@ func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[wor
 	return "it does not start when all that runs has ended", nil
 }
 
-func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate, ends map[workload.ID]time.Time) {
+func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate, ends map[workload.ID]time.Time, rest beyond) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.made, f.ends = made, ends
+	f.made, f.ends, f.beyond = made, ends, rest
 	f.results = f.scores.results()
 }

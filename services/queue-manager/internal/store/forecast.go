@@ -18,6 +18,8 @@ type LiveState struct {
 	state.Stored
 	// Left are how many waiting workloads were left out.
 	Left int
+	// Part is the most waiting workloads that were read of each queue.
+	Part int
 }
 
 // LiveState reads what starts are estimated from, with at most perQueue waiting workloads of
@@ -40,10 +42,10 @@ func (s *Store) LiveState(ctx context.Context, perQueue, most int) (live LiveSta
 		if live.Learned, err = loadLearned(ctx, tx); err != nil {
 			return err
 		}
-		part := max(1, min(perQueue, most/max(1, len(live.Queues))))
+		live.Part = max(1, min(perQueue, most/max(1, len(live.Queues))))
 		rows, err := tx.Query(ctx, `SELECT id FROM workloads WHERE phase <> 'queued'
 			UNION ALL SELECT w.id FROM queues q, LATERAL (SELECT id FROM workloads
-				WHERE queue = q.name AND phase = 'queued' ORDER BY priority DESC, submission LIMIT $1) w`, part)
+				WHERE queue = q.name AND phase = 'queued' ORDER BY priority DESC, submission LIMIT $1) w`, live.Part)
 		if err != nil {
 			return err
 		}
