@@ -125,13 +125,20 @@ type Result struct {
 	Totals
 	// Held is what they held, in units of resources times seconds.
 	Held map[resource.Name]float64 `json:"held"`
+	// Utilisation is the part of what the nodes offered that they held.
+	Utilisation map[resource.Name]float64 `json:"utilisation,omitempty"`
 	// Outcomes are in the order of submission.
 	Outcomes []Outcome `json:"outcomes"`
 }
 
-// ResultOf sums what was played from a time on.
-func ResultOf(p *Played, begin time.Time) Result {
-	r := Result{Totals: Total(p.Outcomes, begin), Held: p.Held, Outcomes: []Outcome{}}
+// ResultOf sums what was played from a time on, on nodes that offered as much.
+func ResultOf(p *Played, begin time.Time, offered map[resource.Name]float64) Result {
+	r := Result{Totals: Total(p.Outcomes, begin), Held: p.Held, Utilisation: map[resource.Name]float64{}, Outcomes: []Outcome{}}
+	for name, all := range offered {
+		if all > 0 {
+			r.Utilisation[name] = p.Held[name] / all
+		}
+	}
 	for _, o := range p.Outcomes {
 		r.Outcomes = append(r.Outcomes, *o)
 	}

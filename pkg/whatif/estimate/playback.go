@@ -38,8 +38,9 @@ type Outcome struct {
 // Played is what became of all workloads of a history.
 type Played struct {
 	Outcomes map[workload.ID]*Outcome
-	// Held is what workloads held, in units of resources times seconds.
-	Held map[resource.Name]float64
+	// Held is what workloads held, in units of resources times seconds, from the begin on.
+	Held  map[resource.Name]float64
+	begin time.Time
 	// holding are those that hold places, since when and what.
 	holding map[workload.ID]holding
 	// evicting are those whose eviction is counted.
@@ -51,9 +52,12 @@ type holding struct {
 	requests resource.List
 }
 
-// NewPlayed is one of nothing.
-func NewPlayed() *Played {
-	return &Played{Outcomes: map[workload.ID]*Outcome{}, Held: map[resource.Name]float64{}, holding: map[workload.ID]holding{}, evicting: map[workload.ID]bool{}}
+// NewPlayed is one of nothing, which begins at a time.
+func NewPlayed(begin time.Time) *Played {
+	return &Played{
+		Outcomes: map[workload.ID]*Outcome{}, Held: map[resource.Name]float64{}, begin: begin,
+		holding: map[workload.ID]holding{}, evicting: map[workload.ID]bool{},
+	}
 }
 
 // of is the outcome of a workload.
@@ -66,12 +70,12 @@ func (p *Played) of(w *workload.Workload, submitted time.Time) *Outcome {
 	return o
 }
 
-// Live adds a workload that was there at the beginning.
+// Live adds a workload that was there at the beginning. What it held before does not count.
 func (p *Played) Live(r *workload.Record) {
 	o := p.of(&r.Workload, r.Times.Submitted)
 	if r.Holding {
 		o.Started, o.Cluster = r.Times.Admitted, r.Cluster
-		p.holding[r.ID] = holding{r.Times.Admitted, r.Requests()}
+		p.holding[r.ID] = holding{latest(p.begin, r.Times.Admitted), r.Requests()}
 	}
 }
 
@@ -130,7 +134,7 @@ func (p *Played) Close(end time.Time) {
 // Playback plays a snapshot and what came in after it, up to a time. With fixed settings, those
 // of the snapshot count to the end, whatever others came in.
 func Playback(s Snapshot, events []Event, runs RunTimes, end time.Time, fixed bool) (*Played, error) {
-	played := NewPlayed()
+	played := NewPlayed(s.Now)
 	for i := range s.Running {
 		played.Live(&s.Running[i])
 	}

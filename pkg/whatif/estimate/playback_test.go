@@ -56,7 +56,7 @@ func TestAHistoryIsPlayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return estimate.ResultOf(played, begin)
+		return estimate.ResultOf(played, begin, estimate.Offered(s, events, after(60)))
 	}
 	as := play(snapshot, false)
 	want := []estimate.Outcome{
@@ -75,6 +75,10 @@ func TestAHistoryIsPlayed(t *testing.T) {
 	if got, want := as.Held[gpu], float64(4*30*60+2*10*60+4*30*60); got != want {
 		t.Errorf("%v GPU seconds are held, want %v", got, want)
 	}
+	// n1 has four for an hour, n2 from minute 20 on.
+	if got, want := as.Utilisation[gpu], float64(4*30*60+2*10*60+4*30*60)/float64(4*60*60+4*40*60); got != want {
+		t.Errorf("the utilisation is %v, want %v", got, want)
+	}
 	totals := estimate.Totals{Submitted: 4, Started: 3, WaitP50: 5 * 60, WaitP90: 17 * 60, WaitMax: 17 * 60, WaitMean: 22 * 60 / 3.0}
 	if diff := cmp.Diff(totals, as.Totals, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Error(diff)
@@ -89,5 +93,52 @@ func TestAHistoryIsPlayed(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[workload.ID]string{"third": estimate.DiffRefused, "fourth": estimate.DiffSooner}, classes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUseBeforeTheHistoryIsNotOfIt: a gang that ran before the begin holds its places from the
+// begin on, so what is held is not more than what nodes offer.
+func TestUseBeforeTheHistoryIsNotOfIt(t *testing.T) {
+	t.Parallel()
+	const gpu resource.Name = "nvidia.com/gpu"
+	begin := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+	ran := workload.Record{
+		Workload: workload.Workload{ID: "ran", Queue: "q", Namespace: "ns", Kind: workload.KindRayJob, Name: "ran", PodSets: []workload.PodSet{{
+			Name: "workers", Count: 3, Template: workload.Template{Requests: resource.List{gpu: 1}},
+		}}},
+		Phase: workload.Running, Attempt: 1, Cluster: "c", Holding: true, Placements: []workload.Placement{{PodSet: "workers", Node: "n1", Pods: 3}},
+		Times: workload.Times{Submitted: begin.Add(-3 * time.Hour), Admitted: begin.Add(-2 * time.Hour), Running: begin.Add(-2 * time.Hour)},
+	}
+	s := estimate.Snapshot{
+		Now: begin, Queues: []state.Queue{{Name: "q", Namespaces: []string{"ns"}, Strategy: quota.BestEffortFIFO}}, Running: []workload.Record{ran},
+		Nodes: []capacity.Node{{Cluster: "c", Name: "n1", Ready: true, Allocatable: resource.List{gpu: 4, resource.Pods: 100}}},
+	}
+	for name, c := range map[string]struct {
+		runs   time.Duration
+		events []estimate.Event
+		want   float64
+	}{
+		"to the end":       {10 * time.Hour, nil, 3.0 / 4},
+		"half of the time": {2*time.Hour + 30*time.Minute, nil, 3.0 / 8},
+		"on a node that grew": {10 * time.Hour, []estimate.Event{{At: begin.Add(30 * time.Minute), Payload: &event.NodeObserved{Node: capacity.Node{
+			Cluster: "c", Name: "n1", Ready: true, Allocatable: resource.List{gpu: 8, resource.Pods: 100},
+		}}}}, 3.0 / 6},
+		"beside a node that went": {10 * time.Hour, []estimate.Event{
+			{At: begin, Payload: &event.NodeObserved{Node: capacity.Node{Cluster: "c", Name: "n2", Ready: true, Allocatable: resource.List{gpu: 4, resource.Pods: 100}}}},
+			{At: begin.Add(30 * time.Minute), Payload: &event.NodeRemoved{Cluster: "c", Node: "n2"}},
+		}, 3.0 / 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			end := begin.Add(time.Hour)
+			played, err := estimate.Playback(s, c.events, fixedRuns{"ran": c.runs}, end, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := estimate.ResultOf(played, begin, estimate.Offered(s, c.events, end)).Utilisation
+			if diff := cmp.Diff(c.want, got[gpu], cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -54,11 +55,17 @@ func TestARecordIsPlayedAgainstAnotherPolicy(t *testing.T) {
 	if held <= 0 {
 		t.Errorf("no GPU time is recorded: %v", as.Recorded.Held)
 	}
+	if used := as.Recorded.Utilisation["nvidia.com/gpu"]; used <= 0 || used > 1 || math.Abs(used*as.Offered["nvidia.com/gpu"]-held) > 1e-6*held {
+		t.Errorf("the utilisation is %g, of %v GPU seconds and %v that were offered", used, held, as.Offered)
+	}
 
 	against := play("queues:\n- name: default\n  namespaces: [a]\nclusterQueues:\n- name: default\n  resourceGroups:\n" +
 		"  - coveredResources: [nvidia.com/gpu]\n    flavors:\n    - name: f\n      resources: [{name: nvidia.com/gpu, nominalQuota: 0}]\nresourceFlavors: [{name: f}]\n")
 	if against.Played.Started != 0 {
 		t.Errorf("without quota %d start", against.Played.Started)
+	}
+	if used, known := against.Played.Utilisation["nvidia.com/gpu"]; used != 0 || !known {
+		t.Errorf("without quota the utilisation is %v", against.Played.Utilisation)
 	}
 	for _, d := range estimate.Classify(as.Played.ByID(), against.Played.ByID(), time.Second) {
 		if d.Class != estimate.DiffStartsNot && d.Class != estimate.DiffRefused {

@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/pkg/policyfile/queuesfile"
 	"muster.dev/muster/pkg/service/version"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/whatif/estimate"
 	"muster.dev/muster/services/queue-manager/internal/settings"
@@ -23,6 +24,8 @@ type Playback struct {
 	From       time.Time `json:"from"`
 	To         time.Time `json:"to"`
 	Decisions  int       `json:"decisions"`
+	// Offered is what the nodes offered in that time, in units of resources times seconds.
+	Offered map[resource.Name]float64 `json:"offered"`
 	// Recorded is what became of the workloads in the record, Played what became of them now.
 	Recorded estimate.Result `json:"recorded"`
 	Played   estimate.Result `json:"played"`
@@ -67,9 +70,10 @@ func Play(ctx context.Context, databaseURL string, since time.Time, policy *stat
 	if err != nil {
 		return Playback{}, err
 	}
+	offered := estimate.Offered(h.begin, h.events, h.end)
 	return Playback{
-		Release: version.String(), RecordedBy: h.release, From: h.begin.Now, To: h.end, Decisions: h.decisions,
-		Recorded: estimate.ResultOf(h.recorded, h.begin.Now), Played: estimate.ResultOf(played, h.begin.Now),
+		Release: version.String(), RecordedBy: h.release, From: h.begin.Now, To: h.end, Decisions: h.decisions, Offered: offered,
+		Recorded: estimate.ResultOf(h.recorded, h.begin.Now, offered), Played: estimate.ResultOf(played, h.begin.Now, offered),
 	}, nil
 }
 

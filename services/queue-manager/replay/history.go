@@ -74,7 +74,7 @@ func readHistory(ctx context.Context, s *store.Store, since time.Time, progress 
 		return nil, err
 	}
 	h := &history{
-		recorded: estimate.NewPlayed(), runs: &recordedRuns{ran: map[workload.ID]time.Duration{}},
+		recorded: estimate.NewPlayed(first.At), runs: &recordedRuns{ran: map[workload.ID]time.Duration{}},
 		admitted: map[workload.ID]time.Time{}, known: map[workload.ID]*workload.Workload{},
 		cancelled: map[workload.ID]bool{},
 	}

@@ -57,6 +57,13 @@ func Playbacks(recorded, now estimate.Result, against *estimate.Result) Table {
 			}
 			return decimal(hours(name, seconds))
 		})
+		add(string(name)+" utilisation", func(r estimate.Result) string {
+			part, known := r.Utilisation[name]
+			if !known { // the nodes offer none, or an older release played
+				return "-"
+			}
+			return percent(part)
+		})
 	}
 	return t
 }

@@ -26,7 +26,6 @@ func Simulations(results []simulation.Result) Table {
 	span := func(seconds float64) string {
 		return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
 	}
-	percent := func(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" }
 	for _, r := range results {
 		row := []string{
 			r.Policy, strconv.Itoa(r.Nodes), strconv.Itoa(r.Jobs), strconv.Itoa(r.Left.Total()),
@@ -44,3 +43,6 @@ func Simulations(results []simulation.Result) Table {
 	}
 	return t
 }
+
+// percent writes a part of one.
+func percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" }
