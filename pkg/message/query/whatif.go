@@ -105,6 +105,9 @@ type WhatIfWorkload struct {
 	After  time.Time `json:"after,omitzero"`
 	// Evicted: it runs, and is evicted with the change; After is when it starts again.
 	Evicted bool `json:"evicted,omitempty"`
+	// Spared: it runs, and would be evicted later without the change; Before is when it would
+	// start again.
+	Spared bool `json:"spared,omitempty"`
 	// Submitted: it is of the change.
 	Submitted bool `json:"submitted,omitempty"`
 	// Refused is why it would not be accepted.

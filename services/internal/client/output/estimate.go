@@ -86,6 +86,8 @@ func WhatIf(answer query.WhatIfAnswer, now time.Time) Table {
 			row[3], row[5] = "-", "submitted"
 		case w.Evicted:
 			row[3], row[5] = "runs", "evicted"
+		case w.Spared:
+			row[4], row[5] = "runs", "not evicted"
 		case w.Before.IsZero() || !w.After.IsZero() && w.After.Before(w.Before):
 			row[5] = "sooner"
 		}

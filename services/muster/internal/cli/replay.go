@@ -43,8 +43,8 @@ decides differently from the one that recorded it.
 With --against the recorded history is played again twice: as it was, and with another
 policy or another release. Submissions, requests and nodes come as recorded, gangs run as
 long as they did, and everything else is decided again. The answer compares waits,
-utilisation and evictions, and lists the workloads that would have fared differently. The value is a
-queues file, Kueue's manifests, or a program muster of another release.
+utilisation and evictions, and lists the workloads that would have fared differently.
+The value is a queues file, Kueue's manifests, or a program muster of another release.
 
 The command only reads Postgres, so queue-manager may run meanwhile. It needs a login that is
 a member of muster_queue_manager, because the recorded inputs contain manifests.`,

@@ -73,7 +73,7 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags.StringVar(&o.drainCluster, "drain-cluster", "", "drain all nodes of this `cluster`; with --drain-label those of them that have the label")
 	flags.StringToStringVar(&o.drainLabel, "drain-label", nil, "drain all nodes that have this label, such as those of a rack: `LABEL=VALUE`")
 	flags.StringToIntVar(&o.pods, "pods", nil, "give a waiting workload other numbers of pods: `WORKLOAD:PODSET=COUNT`")
-	flags.StringToStringVar(&o.priorities, "priority", nil, "give a waiting workload another priority: `WORKLOAD=NUMBER`")
+	flags.StringToStringVar(&o.priorities, "priority", nil, "give a waiting or running workload another priority: `WORKLOAD=NUMBER`")
 	flags.StringToStringVar(&o.moves, "move", nil, "move a waiting workload to another queue: `WORKLOAD=QUEUE`")
 	flags.StringVarP(&o.file, "filename", "f", "", "submit the Ray object in this `file`; - is standard input")
 	flags.StringVarP(&o.queue, "queue", "q", "", "the `queue` to which -f is submitted")

@@ -109,12 +109,18 @@ func (f *Forecaster) change(ctx context.Context, s estimate.Snapshot, r query.Wh
 	return s, nil
 }
 
-// edit changes a workload that waits. It refuses a move that queue-manager would refuse.
+// edit changes a workload that waits, or the priority of one that runs. It refuses a move that
+// queue-manager would refuse.
 func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
-	waiting := s.Waiting
-	i := slices.IndexFunc(waiting, func(w workload.Record) bool { return w.ID == change.ID })
+	waiting, is := s.Waiting, func(w workload.Record) bool { return w.ID == change.ID }
+	i := slices.IndexFunc(waiting, is)
 	if i < 0 {
-		return fmt.Errorf("workload %s does not wait, or is too far back in its queue: only the priority and queue of a waiting one can be changed", change.ID)
+		k := slices.IndexFunc(s.Running, is)
+		if k < 0 || change.Priority == nil || change.Queue != "" || len(change.Pods) > 0 {
+			return fmt.Errorf("workload %s does not wait, or is too far back in its queue: only the priority of one that runs, and the priority, queue and pods of one that waits can be changed", change.ID)
+		}
+		s.Running[k].Priority = *change.Priority
+		return nil
 	}
 	if change.Priority != nil {
 		waiting[i].Priority = *change.Priority

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -20,7 +21,7 @@ func compare(before, after estimate.Snapshot, without, with estimate.Forecast) q
 	for i := range after.Waiting {
 		w := &after.Waiting[i]
 		from, to := without.Starts[w.ID], with.Starts[w.ID]
-		if from.IsZero() == to.IsZero() && to.Sub(from).Abs() < apart {
+		if same(from, to) {
 			answer.Same++
 			continue
 		}
@@ -28,9 +29,16 @@ func compare(before, after estimate.Snapshot, without, with estimate.Forecast) q
 	}
 	for i := range after.Running {
 		w := &after.Running[i]
-		evicted := slices.Contains(with.Evicted, w.ID) && !slices.Contains(without.Evicted, w.ID)
-		if evicted || w.Phase == workload.Evicting && before.Running[i].Phase != workload.Evicting {
-			add(&w.Workload, query.WhatIfWorkload{Evicted: true, After: with.Starts[w.ID]})
+		drained := w.Phase == workload.Evicting && before.Running[i].Phase != workload.Evicting
+		was, is := slices.Contains(without.Evicted, w.ID), slices.Contains(with.Evicted, w.ID)
+		from, to := without.Starts[w.ID], with.Starts[w.ID]
+		switch {
+		case drained || is && !was:
+			add(&w.Workload, query.WhatIfWorkload{Evicted: true, After: to})
+		case was && !is && !with.Cut: // a play that was cut may have come to its eviction
+			add(&w.Workload, query.WhatIfWorkload{Spared: true, Before: from})
+		case was && is && !same(from, to):
+			add(&w.Workload, query.WhatIfWorkload{Before: from, After: to})
 		}
 	}
 	for i := range after.Submit {
@@ -44,6 +52,11 @@ func compare(before, after estimate.Snapshot, without, with estimate.Forecast) q
 		return a.After.Compare(b.After)
 	})
 	return answer
+}
+
+// same reports whether two starts are the same; a zero one is unknown.
+func same(from, to time.Time) bool {
+	return from.IsZero() == to.IsZero() && to.Sub(from).Abs() < apart
 }
 
 // within leaves the names of workloads of other places out of an answer.
