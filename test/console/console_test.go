@@ -40,6 +40,8 @@ func TestAnOperatorSeesAndActs(t *testing.T) {
 		b.shows(text)
 		b.shows("live")
 	}
+	b.visit("/workloads/" + string(second) + "/manifest")
+	b.shows("kind: RayCluster")
 
 	act := func(path, label string, steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
@@ -90,6 +92,24 @@ func TestAnOperatorSeesAndActs(t *testing.T) {
 	b.do("ask for the end of the cordon", chromedp.Click("#action-uncordon-"+w.Pool), chromedp.WaitVisible(`//main//button`))
 	act(cluster+"/uncordon", "Uncordon")
 	b.visit("/workloads/" + string(third))
+	b.shows("State: running")
+	emptied(b, act, third, at+"/empty", "Close and empty", at+"/open", "Open")
+	emptied(b, act, third, cluster+"/drain", "Drain", cluster+"/uncordon", "Uncordon")
+}
+
+// emptied has a node or cluster emptied, on which a workload runs: the workload waits until it may
+// be used again.
+func emptied(b *browser, act func(path, label string, steps ...chromedp.Action[chromedp.Void]), id workload.ID, empty, label, back, labelBack string) {
+	b.t.Helper()
+	var steps []chromedp.Action[chromedp.Void]
+	if strings.HasPrefix(empty, "/nodes/") {
+		steps = append(steps, chromedp.SendKeys("#in-hours", "2"))
+	}
+	act(empty, label, steps...)
+	b.visit("/workloads/" + string(id))
+	b.shows("State: queued")
+	act(back, labelBack)
+	b.visit("/workloads/" + string(id))
 	b.shows("State: running")
 }
 

@@ -191,6 +191,7 @@ func (q Queue) ForTenant(submitter string) Queue {
 	}
 	q.Namespaces = slices.DeleteFunc(slices.Clone(q.Namespaces), func(namespace string) bool { return !slices.Contains(namespaces, namespace) })
 	q.PastUse = slices.DeleteFunc(slices.Clone(q.PastUse), func(past workload.PastUse) bool { return !slices.Contains(namespaces, past.Namespace) })
+	q.Budgets = slices.DeleteFunc(slices.Clone(q.Budgets), func(b Budget) bool { return b.Namespace != "" && !slices.Contains(namespaces, b.Namespace) })
 	return q
 }
 

@@ -202,6 +202,7 @@ type Queue struct {
 	Actions   []Action
 	Activity  Activity
 	Estimates string // what came of them
+	Budgets   Table  // with what was used of them
 }
 
 // MakeQueue makes the page of a queue from a page of what waits in it, and the first of what
@@ -210,6 +211,7 @@ func MakeQueue(q query.Queue, namespace string, waiting, live []workload.Record,
 	page := Queue{
 		QueueRow: queueRow(q, nil, now), Namespace: namespace, Reserved: output.Requests(q.Reserved),
 		Estimates: output.Score(q.Estimates), Quota: quotaLines(q.Quota), Next: next, LiveMore: liveMore, Actions: actions,
+		Budgets: tableOf("Budgets", output.Budgets(q.Budgets)),
 	}
 	for i := range waiting {
 		if slices.Contains(q.Namespaces, waiting[i].Namespace) {

@@ -63,6 +63,8 @@ type WhatIfForm struct {
 	Operator                                                      bool
 	Workload, Priority, Queue, Pods                               string
 	Drain, Cluster, Label, Like, Shape, ShapeLabels, Count, Error string
+	// Queues is another queues file.
+	Queues string
 }
 
 // WhatIf is what a change would do.

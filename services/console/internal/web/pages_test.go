@@ -16,7 +16,7 @@ import (
 // paths are the pages of a world with one workload and nodes.
 func paths() []string {
 	return []string{"/", "/queues", "/queues/research", "/workloads", "/workloads?phase=queued", "/workloads/" + string(theID), "/workloads/" + string(theID) + "/manifest", "/nodes", "/nodes?state=broken", "/nodes?from=east/gpu-00005", "/nodes/east/gpu-00001",
-		"/usage", "/usage?since=24h&by=queue,day", "/dead-letters", "/dead-letters?from=100", "/decisions", "/decisions?workload=" + string(theID), "/whatif", "/whatif?workload=" + string(theID) + "&priority=7", "/?window=24h", "/queues/research?window=7d"}
+		"/usage", "/usage?since=24h&by=queue,day", "/dead-letters", "/dead-letters?from=100", "/decisions", "/decisions?workload=" + string(theID), "/whatif", "/whatif?workload=" + string(theID) + "&priority=7", "/whatif?queues=queues:+[]+%3C/textarea%3E", "/?window=24h", "/queues/research?window=7d"}
 }
 
 // TestPages: each page is HTML without script or style of its own, with what it is about, and
@@ -28,7 +28,7 @@ func TestPages(t *testing.T) {
 		"/": {
 			"<li>JetStream is full</li>", `<a href="/workloads/` + string(theID) + `">workload team-a/train is stuck</a>`, `<a href="/nodes?cluster=east">cluster east is silent</a>`,
 			`<a href="/dead-letters">3 messages could not be processed</a>`, "<li>a budget is used up</li>", "gpu-00001", "research",
-		}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000"},
+		}, "/queues": {"research", "Cohort"}, "/queues/research": {"train-with-a-long-name-000000", "research-gpus", "412.50"},
 		"/workloads": {"train-with-a-long-name-000002"}, "/workloads/" + string(theID): {"&lt;b&gt;train", "2 fewer pods of workers", "Cancel", "/manifest", "Earlier estimates of its start", "and its end is unknown"},
 		"/workloads/" + string(theID) + "/manifest": {"kind: RayJob", "python &lt;b&gt;train.py --token (masked)", "Secrets that are masked: 1."},
 		"/nodes": {"gpu-00019", "in 149m (declared)", "20 of 20 nodes"}, "/nodes?from=east/gpu-00005": {"gpu-00019", `rel="first"`}, "/nodes?state=broken": {"gpu-00007", "1 of 20 nodes"},
@@ -37,6 +37,7 @@ func TestPages(t *testing.T) {
 		"/dead-letters":          {">150</th>", "submission or request", "queue research, user alice", "data is &#34;...&#34; &lt;b&gt;", "(60m ago)", "Rows 1 to 100 of 150.", "7 older ones", "/dead-letters?from=100"},
 		"/dead-letters?from=100": {">1</th>", "Rows 101 to 150 of 150."},
 		"/whatif?workload=" + string(theID) + "&priority=7": {"team-a/train", "sooner", "On version 77", "4 waiting workloads start as without the change", `value="7"`},
+		"/whatif?queues=queues:+[]+%3C/textarea%3E":         {"queues: [] &lt;/textarea&gt;</textarea>", "On version 77"},
 		"/?window=24h":               {"Waiting workloads", "now 1180", "<polyline", `aria-current="true"`},
 		"/queues/research?window=7d": {"Waits of those admitted"},
 	}

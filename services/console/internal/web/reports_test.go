@@ -34,13 +34,14 @@ func TestReportsAreAskedAsWritten(t *testing.T) {
 	b.get("/usage?since=2026-01-01&until=2026-01-02&by=queue,day&queue=q&namespace=n&resource=cpu,memory&price=cpu=0.5")
 	b.get("/whatif?cluster=east&label=rack=r7&like=east/gpu-1&count=4&workload=" + string(theID) + "&priority=-3&queue=spare&pods=workers=8")
 	b.get("/whatif?shape=east:cpu=2,nvidia.com/gpu=8&shapelabels=pool=a100&count=3")
+	b.get("/whatif?queues=queues:%0D%0A-+{name:+research}%0D%0A")
 	priority := int32(-3)
 	want := []query.WhatIfRequest{{
 		AddNodes: []query.NodesLike{{Like: query.NodeName{Cluster: "east", Name: "gpu-1"}, Count: 4}}, DrainAll: []query.NodeSet{{Cluster: "east", Label: "rack", Value: "r7"}},
 		Workloads: []query.WorkloadChange{{ID: theID, Priority: &priority, Queue: "spare", Pods: []query.PodCount{{PodSet: "workers", Count: 8}}}},
 	}, {
 		AddNodes: []query.NodesLike{{Shape: &query.NodeShape{Cluster: "east", Allocatable: resource.List{"cpu": 2000, "nvidia.com/gpu": 8}, Labels: map[string]string{"pool": "a100"}}, Count: 3}},
-	}}
+	}, {QueuesFile: "queues:\n- {name: research}\n"}}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if diff := cmp.Diff(want, a.tried); diff != "" {

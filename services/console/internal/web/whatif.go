@@ -43,6 +43,7 @@ func whatIfForm(v url.Values) page.WhatIfForm {
 	return page.WhatIfForm{
 		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"),
 		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Shape: v.Get("shape"), ShapeLabels: v.Get("shapelabels"), Count: v.Get("count"),
+		Queues: strings.ReplaceAll(v.Get("queues"), "\r\n", "\n"), // as browsers send lines
 	}
 }
 
@@ -78,7 +79,10 @@ func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfF
 		}
 		r.Workloads = append(r.Workloads, change)
 	}
-	if len(r.Drain)+len(r.DrainAll)+len(r.AddNodes)+len(r.Workloads) == 0 {
+	if strings.TrimSpace(form.Queues) != "" {
+		r.QueuesFile = form.Queues
+	}
+	if len(r.Drain)+len(r.DrainAll)+len(r.AddNodes)+len(r.Workloads) == 0 && r.QueuesFile == "" {
 		return nil, nil
 	}
 	return r, nil

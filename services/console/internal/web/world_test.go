@@ -283,7 +283,9 @@ func newAPI(nodes, waiting int) *api {
 		Phase: workload.Queued, Attempt: 1, Position: 1, Times: workload.Times{Submitted: time.Now().Add(-time.Hour)},
 		Reason: &workload.Reason{Kind: workload.ReasonFit, Message: strings.Repeat("4 of 4 pods of pod set \"workers\" do not fit. ", 20)},
 	}}
-	a.queues.Queues = []query.Queue{{Name: "research", Namespaces: []string{"team-a"}, ClusterQueue: "research", Cohort: "all", Waiting: waiting, Strategy: "StrictFIFO"}}
+	a.queues.Queues = []query.Queue{{Name: "research", Namespaces: []string{"team-a"}, ClusterQueue: "research", Cohort: "all", Waiting: waiting, Strategy: "StrictFIFO", Budgets: []query.Budget{{
+		Budget: quota.Budget{Name: "research-gpus", Queue: "research", Resource: gpu, Hours: 1000, Period: quota.Month, Action: quota.BudgetWarns}, UsedHours: 412.5, Until: time.Now(),
+	}}}}
 	for i := range nodes {
 		n := query.Node{Node: capacity.Node{
 			Cluster: "east", Name: fmt.Sprintf("gpu-%05d", i), Ready: i%100 != 7, Labels: map[string]string{"rack": fmt.Sprintf("rack-%04d", i/16), "kubernetes.io/hostname": fmt.Sprintf("gpu-%05d", i)},

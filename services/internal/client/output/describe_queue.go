@@ -35,13 +35,14 @@ func DescribeQueue(w io.Writer, d Queue, now time.Time) error {
 	if err := section(w, "Quota", quotaTable(d.Quota)); err != nil {
 		return err
 	}
-	if err := section(w, "Budgets", budgets(d.Budgets)); err != nil {
+	if err := section(w, "Budgets", Budgets(d.Budgets)); err != nil {
 		return err
 	}
 	return section(w, "Workloads", Workloads(d.Workloads, Text, now))
 }
 
-func budgets(all []query.Budget) Table {
+// Budgets is the table of the budgets of a queue, with what was used of them.
+func Budgets(all []query.Budget) Table {
 	t := Table{Header: []string{"BUDGET", "RESOURCE", "USED HOURS", "OF", "PERIOD", "UNTIL", "ACTION"}}
 	for i := range all {
 		b := &all[i]
