@@ -73,7 +73,7 @@ const SuspendedUIDKey = "muster.dev/held"
 const (
 	StateKey  = "muster.dev/state"
 	ReasonKey = "muster.dev/reason"
-	// StartsKey is when a waiting one is estimated to start: its p50 and p90.
+	// StartsKey is when a waiting one is estimated to start: its p50 and p90, or unknown.
 	StartsKey = "muster.dev/starts"
 	// PositionKey is its position in the queue.
 	PositionKey   = "muster.dev/position"

@@ -70,12 +70,19 @@ func (c *Controller) anyWaits() bool {
 
 func (k *tracked) waits() bool { return k.record != nil && k.record.Phase == workload.Queued }
 
+// unknownStarts is the text of the annotation of an object whose estimate has no time. It leaves
+// out why, which may change with each workload that ends: that would be a write for each object.
+const unknownStarts = "unknown"
+
 // startsText is the text of the annotation: what it has already, unless the estimate has moved
 // far; empty when there is none.
 func (k *tracked) startsText(present string, now time.Time) string {
 	starts := k.standing.Starts
-	if !k.waits() || starts == nil || starts.P50.IsZero() {
+	if !k.waits() || starts == nil {
 		return ""
+	}
+	if starts.P50.IsZero() {
+		return unknownStarts
 	}
 	first, last, _ := strings.Cut(present, ", by ")
 	if near(first, starts.P50, now) && near(last, starts.P90, now) {

@@ -32,16 +32,25 @@ func TestObjectsShowWhenTheyStart(t *testing.T) {
 	if got, want := k.startsText(want, now), "2026-03-04T15:30Z, by 2026-03-05T05:00Z"; got != want {
 		t.Errorf("after a large move it says %q, want %q", got, want)
 	}
-	for name, k := range map[string]*tracked{
-		"unknown": {record: k.record, standing: Standing{Starts: &workload.Estimate{Unknown: "it is held"}}},
-		"started": {record: &workload.Record{Phase: workload.Admitted}, standing: k.standing},
-		"gone":    {standing: k.standing},
+	for name, c := range map[string]struct {
+		k    *tracked
+		want string
+	}{
+		"unknown":   {&tracked{record: k.record, standing: Standing{Starts: &workload.Estimate{Unknown: "it is held"}}}, "unknown"},
+		"no answer": {&tracked{record: k.record}, ""},
+		"started":   {&tracked{record: &workload.Record{Phase: workload.Admitted}, standing: k.standing}, ""},
+		"gone":      {&tracked{standing: k.standing}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := k.startsText(want, now); got != "" {
-				t.Errorf("it says %q, want nothing", got)
+			for _, present := range []string{"", want, "unknown"} {
+				if got := c.k.startsText(present, now); got != c.want {
+					t.Errorf("after %q it says %q, want %q", present, got, c.want)
+				}
 			}
 		})
+	}
+	if got, want := k.startsText("unknown", now), "2026-03-04T15:30Z, by 2026-03-05T05:00Z"; got != want {
+		t.Errorf("when a time is known again it says %q, want %q", got, want)
 	}
 }
 
