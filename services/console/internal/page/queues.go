@@ -70,6 +70,8 @@ type QuotaLine struct {
 	UsedNumber, NominalNumber    int64
 	Unbounded                    bool
 	BorrowingLimit, LendingLimit string
+	// More, in place of a line, counts those that are left out.
+	More int
 }
 
 // Queues is the page of all queues.
@@ -111,7 +113,7 @@ func treeRows(answer query.QueuesAnswer, now time.Time) []TreeRow {
 	var rows []TreeRow
 	clusterQueuesOf := func(cohort string, depth int) {
 		for _, c := range byCohort[cohort] {
-			row := TreeRow{Depth: min(depth, maxDepth), Kind: "ClusterQueue", Name: c.Name, Waiting: c.Waiting, Live: c.Live, Quota: quotaLines(c.Quota)}
+			row := TreeRow{Depth: min(depth, maxDepth), Kind: "ClusterQueue", Name: c.Name, Waiting: c.Waiting, Live: c.Live, Quota: quotaLines(c.Quota, mostOfRow)}
 			if c.Hold != nil {
 				row.Held = c.Hold.Message()
 			} else {
@@ -135,7 +137,7 @@ func treeRows(answer query.QueuesAnswer, now time.Time) []TreeRow {
 				continue
 			}
 			visited[c.Name] = true
-			row := TreeRow{Depth: min(depth, maxDepth), Kind: "Cohort", Name: c.Name, Quota: quotaLines(c.Quota)}
+			row := TreeRow{Depth: min(depth, maxDepth), Kind: "Cohort", Name: c.Name, Quota: quotaLines(c.Quota, mostOfRow)}
 			if c.Parent != "" {
 				row.Share = output.Share(query.Queue{Cohort: c.Parent, Share: c.Share})
 			}
@@ -158,12 +160,12 @@ func withoutSums(all []query.ClusterQueue) []query.ClusterQueue {
 	return cleared
 }
 
-// mostQuotaLines bounds the quotas of a row.
-const mostQuotaLines = 16
+// mostOfRow bounds the quotas of a row in the tree, and mostOfQueue those on the page of a queue.
+const mostOfRow, mostOfQueue = 8, 256
 
-func quotaLines(lines []quota.Line) []QuotaLine {
+func quotaLines(lines []quota.Line, most int) []QuotaLine {
 	var all []QuotaLine
-	for _, l := range lines[:min(len(lines), mostQuotaLines)] {
+	for _, l := range lines[:min(len(lines), most)] {
 		name := string(l.Resource)
 		if l.Flavor != "" {
 			name = l.Flavor + " " + name
@@ -185,6 +187,9 @@ func quotaLines(lines []quota.Line) []QuotaLine {
 			}
 		}
 		all = append(all, line)
+	}
+	if more := len(lines) - len(all); more > 0 {
+		all = append(all, QuotaLine{More: more})
 	}
 	return all
 }
@@ -210,7 +215,7 @@ type Queue struct {
 func MakeQueue(q query.Queue, namespace string, waiting, live []workload.Record, next string, liveMore bool, actions []Action, now time.Time) Queue {
 	page := Queue{
 		QueueRow: queueRow(q, nil, now), Namespace: namespace, Reserved: output.Requests(q.Reserved),
-		Estimates: output.Score(q.Estimates), Quota: quotaLines(q.Quota), Next: next, LiveMore: liveMore, Actions: actions,
+		Estimates: output.Score(q.Estimates), Quota: quotaLines(q.Quota, mostOfQueue), Next: next, LiveMore: liveMore, Actions: actions,
 		Budgets: tableOf("Budgets", output.Budgets(q.Budgets)),
 	}
 	for i := range waiting {

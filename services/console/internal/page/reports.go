@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ type Table struct {
 	Caption string
 	Header  []string
 	Rows    []TableRow
+	// More rows are left out.
+	More int
 }
 
 // TableRow is a row of a table; its link is empty for none.
@@ -24,12 +27,18 @@ type TableRow struct {
 	Cells []string
 }
 
+// tableOf makes a table of as many rows as a page has room for.
 func tableOf(caption string, t output.Table) Table {
 	table := Table{Caption: caption}
 	for _, name := range t.Header {
 		table.Header = append(table.Header, strings.ToUpper(name[:1])+strings.ToLower(name[1:]))
 	}
-	for _, cells := range t.Rows {
+	left := room(mostTable)
+	for i, cells := range t.Rows {
+		if !left.take(cells...) {
+			table.More = len(t.Rows) - i
+			break
+		}
 		table.Rows = append(table.Rows, TableRow{Cells: cells})
 	}
 	return table
@@ -87,9 +96,10 @@ func MakeWhatIf(answer query.WhatIfAnswer, now time.Time) WhatIf {
 		Asked: true, Table: tableOf("What differs", output.WhatIf(answer, now)), Same: output.WhatIfSame(answer), Others: answer.Others, Cut: answer.Cut,
 		Version: answer.Version, MadeAt: answer.MadeAt,
 	}
-	if len(w.Table.Rows) > mostWhatIfRows {
-		w.Same = fmt.Sprintf("%d more differ. %s", len(w.Table.Rows)-mostWhatIfRows, w.Same)
-		w.Table.Rows = w.Table.Rows[:mostWhatIfRows]
+	w.Table.Rows = w.Table.Rows[:min(len(w.Table.Rows), mostWhatIfRows)]
+	w.Table.More = 0 // it is in the sentence
+	if more := len(answer.Workloads) - len(w.Table.Rows); more > 0 {
+		w.Same = fmt.Sprintf("%d more differ. %s", more, w.Same)
 	}
 	for i := range w.Table.Rows {
 		if of := answer.Workloads[i]; !of.Submitted {
@@ -137,27 +147,24 @@ type DecisionStep struct {
 // MakeDecisions makes the page; with a workload it has the decisions about that alone.
 func MakeDecisions(answer query.DecisionsAnswer, of workload.ID) Decisions {
 	page := Decisions{Workload: of}
+	left := room(mostTable)
 	for _, d := range answer.Decisions {
+		if of != "" && !slices.ContainsFunc(d.Steps, func(s query.DecisionStep) bool { return s.Workload == of }) {
+			continue
+		}
 		row := DecisionRow{
 			Key: d.DecisionKey.String(), At: d.At, Version: d.Version, Inputs: inputs(d.Inputs), InputsMore: d.InputsInAll - len(d.Inputs),
-			StepsMore: d.StepsInAll - len(d.Steps), TooLarge: d.TooLarge, Bytes: d.Bytes,
+			TooLarge: d.TooLarge, Bytes: d.Bytes,
 		}
-		about := of == ""
 		for _, s := range d.Steps {
-			step := DecisionStep{Link: WorkloadLink(s.Workload), ID: string(s.Workload), PhaseClass: string(s.Phase), Here: s.Workload == of}
-			step.Text = fmt.Sprintf("%s, attempt %d", s.Phase, s.Attempt)
-			if s.Cluster != "" {
-				step.Text += ", cluster " + s.Cluster
+			step := decisionStep(s)
+			step.Here = s.Workload == of
+			if step.Here || len(row.Steps) < mostSteps && left.take(step.Link, step.ID, step.Text) {
+				row.Steps = append(row.Steps, step)
 			}
-			if s.Reason != nil {
-				step.Text += ": " + output.Short(output.Reason(s.Reason), longestReason)
-			}
-			about = about || step.Here
-			row.Steps = append(row.Steps, step)
 		}
-		if about {
-			page.Rows = append(page.Rows, row)
-		}
+		row.StepsMore = d.StepsInAll - len(row.Steps)
+		page.Rows = append(page.Rows, row)
 	}
 	if n := len(answer.Decisions); n > 0 {
 		page.Replay = "muster replay --since " + answer.Decisions[n-1].At.UTC().Format(time.RFC3339)
@@ -170,6 +177,21 @@ func MakeDecisions(answer query.DecisionsAnswer, of workload.ID) Decisions {
 		page.Next = "/decisions?" + values.Encode()
 	}
 	return page
+}
+
+// mostSteps bounds the steps of a decision on the page.
+const mostSteps = 25
+
+func decisionStep(s query.DecisionStep) DecisionStep {
+	step := DecisionStep{Link: WorkloadLink(s.Workload), ID: string(s.Workload), PhaseClass: string(s.Phase)}
+	step.Text = fmt.Sprintf("%s, attempt %d", s.Phase, s.Attempt)
+	if s.Cluster != "" {
+		step.Text += ", cluster " + s.Cluster
+	}
+	if s.Reason != nil {
+		step.Text += ": " + output.Short(output.Reason(s.Reason), longestReason)
+	}
+	return step
 }
 
 // inputs names what came in, each kind once with its number.

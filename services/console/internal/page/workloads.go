@@ -19,8 +19,9 @@ type WorkloadRow struct {
 	PhaseClass                                string
 }
 
-// longestReason bounds a reason in a list; the page of the workload has all of it.
-const longestReason = 240
+// longestReason bounds a reason in a list, and longestPast one of the past; the page of the
+// workload has all of the present one.
+const longestReason, longestPast = 240, 500
 
 func row(r *workload.Record, now time.Time) WorkloadRow {
 	return WorkloadRow{
@@ -162,7 +163,7 @@ func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExpl
 	w.PlacesMore = len(r.Placements) - len(w.Placements)
 	w.EventsMore = max(0, len(history)-mostEvents)
 	for i, e := range history[w.EventsMore:] {
-		event := Event{At: e.At, Phase: string(e.Phase), PhaseClass: string(e.Phase), Attempt: e.Attempt, Reason: output.Reason(e.Reason)}
+		event := Event{At: e.At, Phase: string(e.Phase), PhaseClass: string(e.Phase), Attempt: e.Attempt, Reason: output.Short(output.Reason(e.Reason), longestPast)}
 		if i+w.EventsMore > 0 {
 			event.After = output.Age(history[0].At, e.At)
 			event.AttemptChanged = e.Attempt != history[i+w.EventsMore-1].Attempt

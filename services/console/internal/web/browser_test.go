@@ -46,8 +46,14 @@ func stranger(t *testing.T, url string, log *observer.ObservedLogs) *browser {
 	return &browser{t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, url, log}
 }
 
+// site is an HTTP API, and how long the console waits for parts of a page.
+type site interface {
+	http.Handler
+	patience() time.Duration
+}
+
 // newBrowser starts the console, and logs in unless the token is empty.
-func newBrowser(t *testing.T, a *api, token string, actions bool) *browser {
+func newBrowser(t *testing.T, a site, token string, actions bool) *browser {
 	t.Helper()
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
