@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -25,7 +26,8 @@ type WhatIfRequest struct {
 	Drain []NodeName `json:"drain,omitempty"`
 	// DrainAll has sets of nodes that are drained as a whole: racks, clusters.
 	DrainAll []NodeSet `json:"drainAll,omitempty"`
-	// Workloads that wait, with another priority or queue.
+	// Workloads that wait, with another priority, queue or size, or that run, with another
+	// priority.
 	Workloads []WorkloadChange `json:"workloads,omitempty"`
 	// Submit has workloads that would be submitted now.
 	Submit []workload.Workload `json:"submit,omitempty"`
@@ -60,13 +62,16 @@ type NodesLike struct {
 	Count int        `json:"count"`
 }
 
-// WorkloadChange is what is otherwise with a waiting workload.
+// WorkloadChange is what is otherwise with a waiting workload. Of one that runs only the priority
+// can be.
 type WorkloadChange struct {
 	ID       workload.ID `json:"id"`
 	Priority *int32      `json:"priority,omitempty"`
 	Queue    string      `json:"queue,omitempty"`
 	// Pods are other numbers of pods in some of its pod sets.
 	Pods []PodCount `json:"pods,omitempty"`
+	// Requests are other amounts that each pod of some of its pod sets requests.
+	Requests []PodRequests `json:"requests,omitempty"`
 }
 
 // PodCount is the number of pods of a pod set.
@@ -74,6 +79,16 @@ type PodCount struct {
 	PodSet string `json:"podSet"`
 	Count  int    `json:"count"`
 }
+
+// PodRequests are amounts that each pod of a pod set requests, in the units of answers. Those of
+// other resources stay; zero is none.
+type PodRequests struct {
+	PodSet  string        `json:"podSet"`
+	Amounts resource.List `json:"amounts"`
+}
+
+// Check refuses amounts that no pod requests.
+func (r PodRequests) Check() error { return checkAmounts(r.Amounts) }
 
 // WhatIfAnswer compares what comes with and without the change.
 type WhatIfAnswer struct {

@@ -26,17 +26,27 @@ const (
 
 // Check refuses a shape that no node has.
 func (s *NodeShape) Check() error {
-	if len(s.Allocatable) == 0 || len(s.Allocatable) > maxShapeParts || len(s.Labels) > maxShapeParts {
-		return fmt.Errorf("%d resources and %d labels: want 1 to %d resources and at most %d labels", len(s.Allocatable), len(s.Labels), maxShapeParts, maxShapeParts)
+	if err := checkAmounts(s.Allocatable); err != nil {
+		return err
 	}
-	for name, amount := range s.Allocatable {
-		if name == "" || len(name) > maxShapeText || amount < 0 || amount > maxShapeAmount {
-			return fmt.Errorf("%.80q of %d: want the name of a resource, and 0 to %d", string(name), amount, int64(maxShapeAmount))
-		}
+	if len(s.Labels) > maxShapeParts {
+		return fmt.Errorf("%d labels: want at most %d", len(s.Labels), maxShapeParts)
 	}
 	for key, value := range s.Labels {
 		if key == "" || len(key) > maxShapeText || len(value) > maxShapeText {
 			return fmt.Errorf("label %.80q: want a name, and a value, of at most %d characters", key, maxShapeText)
+		}
+	}
+	return nil
+}
+
+func checkAmounts(amounts resource.List) error {
+	if len(amounts) == 0 || len(amounts) > maxShapeParts {
+		return fmt.Errorf("%d resources: want 1 to %d", len(amounts), maxShapeParts)
+	}
+	for name, amount := range amounts {
+		if name == "" || len(name) > maxShapeText || amount < 0 || amount > maxShapeAmount {
+			return fmt.Errorf("%.80q of %d: want the name of a resource, and 0 to %d", string(name), amount, int64(maxShapeAmount))
 		}
 	}
 	return nil

@@ -104,6 +104,14 @@ func TestWhatIf(t *testing.T) {
 		about(t, "second", changed(t, answer, "second").After, now)
 		about(t, "third", changed(t, answer, "third").After, now)
 	})
+	t.Run("smaller pods", func(t *testing.T) {
+		answer := w.whatIf(query.WhatIfRequest{
+			AddNodes:  []query.NodesLike{{Like: query.NodeName{Cluster: cluster, Name: "n1"}, Count: 1}},
+			Workloads: []query.WorkloadChange{{ID: third, Requests: []query.PodRequests{{PodSet: "workers", Amounts: resource.List{"nvidia.com/gpu": 0}}}}},
+		})
+		about(t, "second", changed(t, answer, "second").After, now)
+		about(t, "third", changed(t, answer, "third").After, now)
+	})
 	t.Run("of other places", func(t *testing.T) {
 		answer := w.whatIf(query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: node}}, Within: []query.Place{{Queue: "q", Namespaces: []string{"b"}}}})
 		if len(answer.Workloads) != 0 || answer.Others < 2 {
@@ -146,6 +154,9 @@ func TestWhatIf(t *testing.T) {
 		"no such set of nodes":   {query.WhatIfRequest{DrainAll: []query.NodeSet{{Label: "rack", Value: "r9"}}}, `with label "rack" of value "r9"`},
 		"a set of all nodes":     {query.WhatIfRequest{DrainAll: []query.NodeSet{{}}}, "want a cluster or a label"},
 		"no such pod set":        {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Pods: []query.PodCount{{PodSet: "w", Count: 1}}}}}, `has no pod set "w"`},
+		"requests of no pod set": {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Requests: []query.PodRequests{{PodSet: "w", Amounts: resource.List{"cpu": 1}}}}}}, `has no pod set "w"`},
+		"a negative request":     {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Requests: []query.PodRequests{{PodSet: "workers", Amounts: resource.List{"cpu": -1}}}}}}, `requests of pod set "workers": "cpu" of -1`},
+		"no requests":            {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Requests: []query.PodRequests{{PodSet: "workers"}}}}}, "0 resources: want 1 to 64"},
 		"too many pods of a set": {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Pods: []query.PodCount{{PodSet: "workers", Count: 1 << 30}}}}}, "want 0 to 10000"},
 		"one that runs":          {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: other, Queue: "q"}}}, "does not wait"},
 		"no such queue":          {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Queue: "nope"}}}, `workload a/second: there would be no queue "nope"`},

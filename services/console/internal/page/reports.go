@@ -72,8 +72,8 @@ type WhatIfForm struct {
 	Operator                                                      bool
 	Workload, Priority, Queue, Pods                               string
 	Drain, Cluster, Label, Like, Shape, ShapeLabels, Count, Error string
-	// Queues is another queues file.
-	Queues string
+	// Requests of the pods of one pod set, and another queues file.
+	Requests, Queues string
 }
 
 // WhatIf is what a change would do.

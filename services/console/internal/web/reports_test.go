@@ -20,7 +20,7 @@ func TestReportsAreAskedAsWritten(t *testing.T) {
 	for path, want := range map[string]string{
 		"/usage?since=soon": "want a time", "/usage?by=colour": "by &#34;colour&#34;", "/usage?price=x": "price &#34;x&#34;", "/whatif?drain=gpu-1": "want CLUSTER/NODE",
 		"/whatif?workload=" + string(theID) + "&priority=high": "want a whole number", "/whatif?label=rack": "want a label with its value", "/whatif?like=a/b&count=x": "want a whole number",
-		"/whatif?workload=" + string(theID) + "&pods=workers": "want POD SET=NUMBER", "/decisions?before=x": "want EPOCH-NUMBER", "/decisions?workload=x": "want the id", "/?window=2h": "want 1h, 6h, 24h or 7d",
+		"/whatif?workload=" + string(theID) + "&pods=workers": "want POD SET=NUMBER", "/whatif?workload=" + string(theID) + "&requests=workers": "want POD SET:RESOURCE=AMOUNT", "/decisions?before=x": "want EPOCH-NUMBER", "/decisions?workload=x": "want the id", "/?window=2h": "want 1h, 6h, 24h or 7d",
 	} {
 		t.Run(path, func(t *testing.T) {
 			if status, _, content := b.get(path); status != http.StatusBadRequest && status != http.StatusNotFound || !strings.Contains(content, want) {
@@ -34,6 +34,7 @@ func TestReportsAreAskedAsWritten(t *testing.T) {
 	b.get("/usage?since=2026-01-01&until=2026-01-02&by=queue,day&queue=q&namespace=n&resource=cpu,memory&price=cpu=0.5")
 	b.get("/whatif?cluster=east&label=rack=r7&like=east/gpu-1&count=4&workload=" + string(theID) + "&priority=-3&queue=spare&pods=workers=8")
 	b.get("/whatif?shape=east:cpu=2,nvidia.com/gpu=8&shapelabels=pool=a100&count=3")
+	b.get("/whatif?workload=" + string(theID) + "&requests=workers:cpu=2,nvidia.com/gpu=4")
 	b.get("/whatif?queues=queues:%0D%0A-+{name:+research}%0D%0A")
 	priority := int32(-3)
 	want := []query.WhatIfRequest{{
@@ -41,6 +42,8 @@ func TestReportsAreAskedAsWritten(t *testing.T) {
 		Workloads: []query.WorkloadChange{{ID: theID, Priority: &priority, Queue: "spare", Pods: []query.PodCount{{PodSet: "workers", Count: 8}}}},
 	}, {
 		AddNodes: []query.NodesLike{{Shape: &query.NodeShape{Cluster: "east", Allocatable: resource.List{"cpu": 2000, "nvidia.com/gpu": 8}, Labels: map[string]string{"pool": "a100"}}, Count: 3}},
+	}, {
+		Workloads: []query.WorkloadChange{{ID: theID, Requests: []query.PodRequests{{PodSet: "workers", Amounts: resource.List{"cpu": 2000, "nvidia.com/gpu": 4}}}}},
 	}, {QueuesFile: "queues:\n- {name: research}\n"}}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -41,7 +41,7 @@ func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (con
 
 func whatIfForm(v url.Values) page.WhatIfForm {
 	return page.WhatIfForm{
-		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"),
+		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"), Requests: v.Get("requests"),
 		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Shape: v.Get("shape"), ShapeLabels: v.Get("shapelabels"), Count: v.Get("count"),
 		Queues: strings.ReplaceAll(v.Get("queues"), "\r\n", "\n"), // as browsers send lines
 	}
@@ -72,7 +72,7 @@ func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfF
 		}
 		r.AddNodes = append(r.AddNodes, added)
 	}
-	if form.Workload != "" && form.Priority+form.Queue+form.Pods != "" {
+	if form.Workload != "" && form.Priority+form.Queue+form.Pods+form.Requests != "" {
 		change, err := s.workloadChange(ctx, c, form)
 		if err != nil {
 			return nil, err
@@ -144,6 +144,14 @@ func (s *Server) workloadChange(ctx context.Context, c *caller, form page.WhatIf
 			return change, refuse(http.StatusBadRequest, "Pods %.80q: want POD SET=NUMBER, such as workers=8.", text)
 		}
 		change.Pods = append(change.Pods, query.PodCount{PodSet: name, Count: count})
+	}
+	if form.Requests != "" {
+		set, amounts, _ := strings.Cut(form.Requests, ":")
+		of, err := query.ParseAmounts(amounts)
+		if err != nil {
+			return change, refuse(http.StatusBadRequest, "Requests %.80q: want POD SET:RESOURCE=AMOUNT,..., such as workers:nvidia.com/gpu=4.", form.Requests)
+		}
+		change.Requests = []query.PodRequests{{PodSet: set, Amounts: of}}
 	}
 	return change, nil
 }

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +33,7 @@ type whatifOptions struct {
 	drainCluster string
 	drainLabel   map[string]string
 	pods         map[string]int
+	requests     []string
 	priorities   map[string]string
 	moves        map[string]string
 	file, queue  string
@@ -58,6 +57,7 @@ Times are estimates like those of "muster eta", at the median of the learned run
   muster whatif --drain-label topology.example.org/rack=r7
   muster whatif --priority train=100
   muster whatif --pods train:workers=4
+  muster whatif --requests train:workers:nvidia.com/gpu=4,cpu=48
   muster whatif --move train=research
   muster whatif -f big.yaml --queue research --run-time 6h
   muster whatif --queues new-queues.yaml`,
@@ -73,6 +73,7 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags.StringVar(&o.drainCluster, "drain-cluster", "", "drain all nodes of this `cluster`; with --drain-label those of them that have the label")
 	flags.StringToStringVar(&o.drainLabel, "drain-label", nil, "drain all nodes that have this label, such as those of a rack: `LABEL=VALUE`")
 	flags.StringToIntVar(&o.pods, "pods", nil, "give a waiting workload other numbers of pods: `WORKLOAD:PODSET=COUNT`")
+	flags.StringArrayVar(&o.requests, "requests", nil, "have each pod of a waiting workload request other amounts: `WORKLOAD:PODSET:RESOURCE=AMOUNT,...` (may be repeated)")
 	flags.StringToStringVar(&o.priorities, "priority", nil, "give a waiting or running workload another priority: `WORKLOAD=NUMBER`")
 	flags.StringToStringVar(&o.moves, "move", nil, "move a waiting workload to another queue: `WORKLOAD=QUEUE`")
 	flags.StringVarP(&o.file, "filename", "f", "", "submit the Ray object in this `file`; - is standard input")
@@ -91,8 +92,8 @@ func (o *whatifOptions) run(cmd *cobra.Command) error {
 	if name := firstChanged(cmd, "shape-label", "shape-cluster"); name != "" && len(o.shapes) == 0 {
 		return exit.Usagef("--%s without --add-shape: of which nodes?", name)
 	}
-	if len(o.nodes)+len(o.shapes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
-		return exit.Usagef("no change given; want one or more of --add-nodes, --add-shape, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, -f and --queues")
+	if len(o.nodes)+len(o.shapes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods)+len(o.requests) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
+		return exit.Usagef("no change given; want one or more of --add-nodes, --add-shape, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, --requests, -f and --queues")
 	}
 	if o.file != "" && o.queue == "" {
 		return exit.Usagef("-f %s: to which queue? Add --queue", o.file)
@@ -173,76 +174,4 @@ func (o *whatifOptions) submitted(content []byte) (all []workload.Workload, err 
 		return nil, exit.Usagef("there is no manifest in %q", o.file)
 	}
 	return all, nil
-}
-
-// resolve looks up the nodes and workloads that the flags name.
-func (o *whatifOptions) resolve(ctx context.Context, client *query.Client, r *query.WhatIfRequest) error {
-	if len(o.nodes)+len(o.drain) > 0 {
-		answer, err := client.Nodes(ctx)
-		if err != nil {
-			return err
-		}
-		for _, name := range slices.Sorted(maps.Keys(o.nodes)) {
-			like, err := nodeNamed(answer.Nodes, name)
-			if err != nil {
-				return err
-			}
-			r.AddNodes = append(r.AddNodes, query.NodesLike{Like: like, Count: o.nodes[name]})
-		}
-		for _, name := range o.drain {
-			drained, err := nodeNamed(answer.Nodes, name)
-			if err != nil {
-				return err
-			}
-			r.Drain = append(r.Drain, drained)
-		}
-	}
-	for _, label := range slices.Sorted(maps.Keys(o.drainLabel)) {
-		r.DrainAll = append(r.DrainAll, query.NodeSet{Cluster: o.drainCluster, Label: label, Value: o.drainLabel[label]})
-	}
-	if o.drainCluster != "" && len(o.drainLabel) == 0 {
-		r.DrainAll = append(r.DrainAll, query.NodeSet{Cluster: o.drainCluster})
-	}
-	return o.resolveWorkloads(ctx, client, r)
-}
-
-// resolveWorkloads looks up the workloads that the flags name.
-func (o *whatifOptions) resolveWorkloads(ctx context.Context, client *query.Client, r *query.WhatIfRequest) error {
-	for _, name := range slices.Sorted(maps.Keys(o.priorities)) {
-		priority, err := strconv.ParseInt(o.priorities[name], 10, 32)
-		if err != nil {
-			return exit.Usagef("--priority %s=%s: want a whole number of 32 bits", name, o.priorities[name])
-		}
-		record, err := findWorkload(ctx, client, name, o.namespace)
-		if err != nil {
-			return err
-		}
-		p := int32(priority)
-		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Priority: &p})
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.moves)) {
-		record, err := findWorkload(ctx, client, name, o.namespace)
-		if err != nil {
-			return err
-		}
-		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Queue: o.moves[name]})
-	}
-	for _, what := range slices.Sorted(maps.Keys(o.pods)) {
-		colon := strings.LastIndex(what, ":")
-		if colon < 0 {
-			return exit.Usagef("--pods %s=%d: want WORKLOAD:PODSET=COUNT, such as train:workers=4", what, o.pods[what])
-		}
-		record, err := findWorkload(ctx, client, what[:colon], o.namespace)
-		if err != nil {
-			return err
-		}
-		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Pods: []query.PodCount{{PodSet: what[colon+1:], Count: o.pods[what]}}})
-	}
-	return nil
-}
-
-// nodeNamed finds a node by NODE or CLUSTER/NODE.
-func nodeNamed(nodes []query.Node, name string) (query.NodeName, error) {
-	found, err := findNode(nodes, name)
-	return query.NodeName{Cluster: found.Cluster, Name: found.Name}, err
 }

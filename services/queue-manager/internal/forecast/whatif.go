@@ -116,7 +116,7 @@ func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
 	i := slices.IndexFunc(waiting, is)
 	if i < 0 {
 		k := slices.IndexFunc(s.Running, is)
-		if k < 0 || change.Priority == nil || change.Queue != "" || len(change.Pods) > 0 {
+		if k < 0 || change.Priority == nil || change.Queue != "" || len(change.Pods)+len(change.Requests) > 0 {
 			return fmt.Errorf("workload %s does not wait, or is too far back in its queue: only the priority of one that runs, and the priority, queue and pods of one that waits can be changed", change.ID)
 		}
 		s.Running[k].Priority = *change.Priority
@@ -125,7 +125,7 @@ func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
 	if change.Priority != nil {
 		waiting[i].Priority = *change.Priority
 	}
-	if err := resize(&waiting[i].Workload, change.Pods); err != nil {
+	if err := resize(&waiting[i].Workload, change.Pods, change.Requests); err != nil {
 		return err
 	}
 	if change.Queue == "" || change.Queue == waiting[i].Queue {
@@ -141,17 +141,37 @@ func edit(s *estimate.Snapshot, change query.WorkloadChange) error {
 	return nil
 }
 
-// resize gives pod sets other numbers of pods.
-func resize(w *workload.Workload, counts []query.PodCount) error {
+// resize gives pod sets other numbers of pods, and other requests of each pod.
+func resize(w *workload.Workload, counts []query.PodCount, requests []query.PodRequests) error {
 	w.PodSets = slices.Clone(w.PodSets)
 	for _, c := range counts {
-		i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == c.PodSet })
-		if i < 0 {
-			return fmt.Errorf("workload %s has no pod set %q; want one of those of `muster describe workload`", w.Title(), c.PodSet)
+		set, err := podSet(w, c.PodSet)
+		if err != nil {
+			return err
 		}
-		w.PodSets[i].Count = c.Count
+		set.Count = c.Count
+	}
+	for _, r := range requests {
+		set, err := podSet(w, r.PodSet)
+		if err != nil {
+			return err
+		}
+		set.Template.Requests = set.Template.Requests.Clone()
+		for name, amount := range r.Amounts {
+			if set.Template.Requests[name] = amount; amount == 0 {
+				delete(set.Template.Requests, name)
+			}
+		}
 	}
 	return nil
+}
+
+func podSet(w *workload.Workload, name string) (*workload.PodSet, error) {
+	i := slices.IndexFunc(w.PodSets, func(set workload.PodSet) bool { return set.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("workload %s has no pod set %q; want one of those of `muster describe workload`", w.Title(), name)
+	}
+	return &w.PodSets[i], nil
 }
 
 func queueNamed(queues []state.Queue, name string) int {

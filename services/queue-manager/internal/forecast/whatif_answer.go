@@ -106,6 +106,9 @@ func checkWhatIf(r query.WhatIfRequest) error {
 			}
 			pods += set.Count
 		}
+		if err := checkRequests(change.Requests); err != nil {
+			return fmt.Errorf("workloads[%d]: %w", i, err)
+		}
 	}
 	for i, w := range r.Submit {
 		for _, set := range w.PodSets {
@@ -122,6 +125,19 @@ func checkWhatIf(r query.WhatIfRequest) error {
 		return fmt.Errorf("submit and workloads: %d pods in sum; want at most %d", pods, query.MaxWhatIfPods)
 	case len(r.QueuesFile) > query.MaxWhatIfFile:
 		return fmt.Errorf("queuesFile: %d bytes; want at most %d", len(r.QueuesFile), query.MaxWhatIfFile)
+	}
+	return nil
+}
+
+// checkRequests bounds other requests of a workload.
+func checkRequests(all []query.PodRequests) error {
+	if len(all) > query.MaxWhatIfChanges {
+		return fmt.Errorf("requests of %d pod sets; want at most %d", len(all), query.MaxWhatIfChanges)
+	}
+	for _, r := range all {
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("requests of pod set %q: %w", r.PodSet, err)
+		}
 	}
 	return nil
 }
