@@ -39,6 +39,8 @@ type whatifOptions struct {
 	file, queue  string
 	queues       string
 	runTime      time.Duration
+
+	otherRequests []otherRequests // that requests has
 }
 
 func whatifCommand(s *server) *cobra.Command {
@@ -105,6 +107,13 @@ func (o *whatifOptions) run(cmd *cobra.Command) error {
 			return err
 		}
 		request.AddNodes = append(request.AddNodes, added)
+	}
+	for _, text := range o.requests {
+		other, err := requested(text)
+		if err != nil {
+			return err
+		}
+		o.otherRequests = append(o.otherRequests, other)
 	}
 	if o.queues != "" {
 		content, err := os.ReadFile(o.queues)

@@ -74,27 +74,33 @@ func (o *whatifOptions) resolveWorkloads(ctx context.Context, client *query.Clie
 		}
 		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Pods: []query.PodCount{{PodSet: what[colon+1:], Count: o.pods[what]}}})
 	}
-	return o.resolveRequests(ctx, client, r)
-}
-
-// resolveRequests looks up the workloads of which pods request other amounts.
-func (o *whatifOptions) resolveRequests(ctx context.Context, client *query.Client, r *query.WhatIfRequest) error {
-	for _, text := range o.requests {
-		parts := strings.SplitN(text, ":", 3)
-		if len(parts) < 3 {
-			return exit.Usagef("--requests %s: want WORKLOAD:PODSET:RESOURCE=AMOUNT,..., such as train:workers:nvidia.com/gpu=4", text)
-		}
-		amounts, err := query.ParseAmounts(parts[2])
-		if err != nil {
-			return exit.Usagef("--requests %s: %w", text, err)
-		}
-		record, err := findWorkload(ctx, client, parts[0], o.namespace)
+	for _, other := range o.otherRequests {
+		record, err := findWorkload(ctx, client, other.workload, o.namespace)
 		if err != nil {
 			return err
 		}
-		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Requests: []query.PodRequests{{PodSet: parts[1], Amounts: amounts}}})
+		r.Workloads = append(r.Workloads, query.WorkloadChange{ID: record.ID, Requests: []query.PodRequests{other.pods}})
 	}
 	return nil
+}
+
+// otherRequests are what the pods of a workload request otherwise.
+type otherRequests struct {
+	workload string // its name or id
+	pods     query.PodRequests
+}
+
+// requested reads WORKLOAD:PODSET:RESOURCE=AMOUNT,...
+func requested(text string) (other otherRequests, err error) {
+	parts := strings.SplitN(text, ":", 3)
+	if len(parts) < 3 {
+		return other, exit.Usagef("--requests %s: want WORKLOAD:PODSET:RESOURCE=AMOUNT,..., such as train:workers:nvidia.com/gpu=4", text)
+	}
+	other.workload, other.pods.PodSet = parts[0], parts[1]
+	if other.pods.Amounts, err = query.ParseAmounts(parts[2]); err != nil {
+		return other, exit.Usagef("--requests %s: %w", text, err)
+	}
+	return other, nil
 }
 
 // nodeNamed finds a node by NODE or CLUSTER/NODE.
