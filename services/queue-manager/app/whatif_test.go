@@ -114,8 +114,8 @@ func TestWhatIf(t *testing.T) {
 	})
 	t.Run("of other places", func(t *testing.T) {
 		answer := w.whatIf(query.WhatIfRequest{Drain: []query.NodeName{{Cluster: cluster, Name: node}}, Within: []query.Place{{Queue: "q", Namespaces: []string{"b"}}}})
-		if len(answer.Workloads) != 0 || answer.Others < 2 {
-			t.Errorf("to those who see nothing it names %+v and counts %d others", answer.Workloads, answer.Others)
+		if len(answer.Workloads) != 0 || answer.Others < 2 || answer.Same != 0 {
+			t.Errorf("to those who see nothing it names %+v and counts %d others, and %d that start as before", answer.Workloads, answer.Others, answer.Same)
 		}
 	})
 	t.Run("a priority", func(t *testing.T) {

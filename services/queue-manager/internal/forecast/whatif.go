@@ -64,9 +64,9 @@ func (f *Forecaster) WhatIf(ctx context.Context, r query.WhatIfRequest) (answer 
 	if err != nil {
 		return query.WhatIfAnswer{}, err
 	}
-	answer = within(compare(before, after, without, with), r.Within)
+	answer = compare(before, after, without, with)
 	answer.MadeAt, answer.Version, answer.LeftOut = before.Now, version, live.Left
-	return answer, nil
+	return within(answer, after.Waiting, r.Within), nil
 }
 
 // unread is the answer while the live state cannot be read, which has nothing to do with the

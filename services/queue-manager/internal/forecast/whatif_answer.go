@@ -59,16 +59,28 @@ func same(from, to time.Time) bool {
 	return from.IsZero() == to.IsZero() && to.Sub(from).Abs() < apart
 }
 
-// within leaves the names of workloads of other places out of an answer.
-func within(answer query.WhatIfAnswer, places []query.Place) query.WhatIfAnswer {
+// within leaves what is of other places out of an answer: names, and how many start as before.
+func within(answer query.WhatIfAnswer, waiting []workload.Record, places []query.Place) query.WhatIfAnswer {
 	if len(places) == 0 {
 		return answer
 	}
+	sees := func(queue, namespace string) bool {
+		return slices.ContainsFunc(places, func(p query.Place) bool { return p.Has(queue, namespace) })
+	}
+	differ := map[workload.ID]bool{}
+	for _, w := range answer.Workloads {
+		differ[w.ID] = true
+	}
+	answer.Same = 0
+	for i := range waiting {
+		if w := &waiting[i]; !differ[w.ID] && sees(w.Queue, w.Namespace) {
+			answer.Same++
+		}
+	}
 	all := len(answer.Workloads)
-	answer.Workloads = slices.DeleteFunc(answer.Workloads, func(w query.WhatIfWorkload) bool {
-		return !slices.ContainsFunc(places, func(p query.Place) bool { return p.Has(w.Queue, w.Namespace) })
-	})
+	answer.Workloads = slices.DeleteFunc(answer.Workloads, func(w query.WhatIfWorkload) bool { return !sees(w.Queue, w.Namespace) })
 	answer.Others = all - len(answer.Workloads)
+	answer.Cut, answer.LeftOut = answer.Cut || answer.LeftOut > 0, 0
 	return answer
 }
 

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,37 @@ func TestAPriorityOfOneThatRuns(t *testing.T) {
 	}
 	if back := compare(after, before, play(after), play(before)).Workloads; len(back) != 2 || !back[0].Evicted && !back[1].Evicted {
 		t.Errorf("the other way round it says %+v, want that one is evicted", back)
+	}
+}
+
+// TestATenantSeesNothingOfOthers: of an answer a tenant gets what is of its places, and no count of
+// those of others that wait as before, or were left out.
+func TestATenantSeesNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	of := func(id workload.ID, queue string) workload.Record {
+		return workload.Record{Workload: workload.Workload{ID: id, Queue: queue, Namespace: "n", Name: string(id)}}
+	}
+	waiting := []workload.Record{of("mine", "a"), of("mine-too", "a"), of("theirs", "b"), of("theirs-too", "b"), of("theirs-three", "b")}
+	answer := query.WhatIfAnswer{Same: 3, LeftOut: 40_000, Workloads: []query.WhatIfWorkload{
+		{ID: "mine", Queue: "a", Namespace: "n"}, {ID: "theirs", Queue: "b", Namespace: "n"},
+	}}
+	for name, c := range map[string]struct {
+		places []query.Place
+		want   query.WhatIfAnswer
+	}{
+		"an operator": {nil, answer},
+		"a tenant": {[]query.Place{{Queue: "a", Namespaces: []string{"n"}}}, query.WhatIfAnswer{
+			Same: 1, Others: 1, Cut: true, Workloads: []query.WhatIfWorkload{{ID: "mine", Queue: "a", Namespace: "n"}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			given := answer
+			given.Workloads = slices.Clone(answer.Workloads)
+			if diff := cmp.Diff(c.want, within(given, waiting, c.places)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
