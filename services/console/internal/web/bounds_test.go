@@ -54,9 +54,9 @@ var (
 	longReason = strings.Repeat(`pod set "workers" wants <8> nvidia.com/gpu; `, 40)
 )
 
-func name(i int) string { return fmt.Sprintf("%s%06d", longName, i) }
+func nameOf(i int) string { return fmt.Sprintf("%s%06d", longName, i) }
 
-func idOf(i int) workload.ID { return workload.ID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)) }
+func idNumber(i int) workload.ID { return workload.ID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)) }
 
 func fullDecisions(now time.Time) (answer query.DecisionsAnswer) {
 	for i := range query.MaxDecisions {
@@ -66,7 +66,7 @@ func fullDecisions(now time.Time) (answer query.DecisionsAnswer) {
 		}
 		for k := range query.MaxDecisionSteps {
 			d.Steps = append(d.Steps, query.DecisionStep{
-				Workload: idOf(i*query.MaxDecisionSteps + k), Phase: workload.Queued, Attempt: 3, Cluster: longName, Reason: &workload.Reason{Kind: workload.ReasonFit, Message: longReason},
+				Workload: idNumber(i*query.MaxDecisionSteps + k), Phase: workload.Queued, Attempt: 3, Cluster: longName, Reason: &workload.Reason{Kind: workload.ReasonFit, Message: longReason},
 			})
 		}
 		answer.Decisions = append(answer.Decisions, d)
@@ -78,7 +78,7 @@ func fullDecisions(now time.Time) (answer query.DecisionsAnswer) {
 func fullUsage(now time.Time) query.UsageAnswer {
 	answer := query.UsageAnswer{Since: now.Add(-time.Hour), Until: now, By: []string{"queue", "namespace", "user", "day"}}
 	for i := range query.MaxUsageRows {
-		row := query.UsageRow{Key: []string{name(i), name(i), name(i), "2026-03-04"}, Admissions: 100_000, Cost: 1e9}
+		row := query.UsageRow{Key: []string{nameOf(i), nameOf(i), nameOf(i), "2026-03-04"}, Admissions: 100_000, Cost: 1e9}
 		for k := range 8 {
 			row.Resources = append(row.Resources, query.UsedResource{Resource: resource.Name(fmt.Sprintf("example.com/%s%d", longName, k)), Reserved: 1e12, Running: 1e12})
 		}
@@ -90,7 +90,7 @@ func fullUsage(now time.Time) query.UsageAnswer {
 func fullWhatIf(now time.Time) query.WhatIfAnswer {
 	answer := query.WhatIfAnswer{MadeAt: now, Version: 77}
 	for i := range 10_000 {
-		answer.Workloads = append(answer.Workloads, query.WhatIfWorkload{ID: idOf(i), Namespace: longName, Name: name(i), Queue: longName, Before: now.Add(time.Hour), After: now.Add(2 * time.Hour)})
+		answer.Workloads = append(answer.Workloads, query.WhatIfWorkload{ID: idNumber(i), Namespace: longName, Name: nameOf(i), Queue: longName, Before: now.Add(time.Hour), After: now.Add(2 * time.Hour)})
 	}
 	return answer
 }
@@ -101,12 +101,12 @@ func fullQueues() (answer query.QueuesAnswer) {
 	limit := int64(1 << 40)
 	for i := range 300 {
 		lines = append(lines, quota.Line{
-			FlavorResource: quota.FlavorResource{Flavor: name(i), Resource: "nvidia.com/gpu"}, Nominal: 1 << 40, Used: 1 << 39, Borrowed: 1 << 38, Lent: 1 << 37, Available: 1 << 36,
+			FlavorResource: quota.FlavorResource{Flavor: nameOf(i), Resource: "nvidia.com/gpu"}, Nominal: 1 << 40, Used: 1 << 39, Borrowed: 1 << 38, Lent: 1 << 37, Available: 1 << 36,
 			BorrowingLimit: &limit, LendingLimit: &limit,
 		})
 	}
 	for i := range 500 {
-		of := name(i)
+		of := nameOf(i)
 		answer.ClusterQueues = append(answer.ClusterQueues, query.ClusterQueue{Name: of, Cohort: "all", Waiting: 100_000, Quota: lines[:24], Inactive: longReason})
 		answer.Queues = append(answer.Queues, query.Queue{Name: of, Namespaces: []string{"team-a"}, ClusterQueue: of, Cohort: "all", Waiting: 100_000, Strategy: "StrictFIFO"})
 	}
@@ -127,12 +127,12 @@ func fullDeadLetters(now time.Time) httpapi.DeadLetters {
 func fullStatus(now time.Time) query.StatusAnswer {
 	answer := query.StatusAnswer{At: now, Workloads: map[workload.Phase]int{workload.Queued: 100_000}}
 	for i := range 1000 {
-		answer.Attention, answer.About = append(answer.Attention, longReason), append(answer.About, query.About{Workload: idOf(i)})
+		answer.Attention, answer.About = append(answer.Attention, longReason), append(answer.About, query.About{Workload: idNumber(i)})
 		answer.Notes = append(answer.Notes, longReason)
 	}
 	for i := range 100 {
 		answer.Clusters = append(answer.Clusters, query.ClusterStatus{
-			Name: name(i), State: query.ClusterCordoned, Nodes: 10_000, ReadyNodes: 9_999, Cordon: &quota.ClusterCordon{Name: name(i), By: "http/olga", Why: longReason},
+			Name: nameOf(i), State: query.ClusterCordoned, Nodes: 10_000, ReadyNodes: 9_999, Cordon: &quota.ClusterCordon{Name: nameOf(i), By: "http/olga", Why: longReason},
 		})
 	}
 	return answer
@@ -144,7 +144,7 @@ func fullWorkload(r workload.Record, now time.Time) httpapi.Description {
 	reason := &workload.Reason{Kind: workload.ReasonFit, Message: longReason}
 	d.Reason, d.Cluster = reason, longName
 	for i := range 10_000 {
-		d.Placements = append(d.Placements, workload.Placement{PodSet: longName, Node: name(i), Pods: 1})
+		d.Placements = append(d.Placements, workload.Placement{PodSet: longName, Node: nameOf(i), Pods: 1})
 	}
 	for i := range 2000 {
 		d.History = append(d.History, query.HistoryEntry{At: now.Add(time.Duration(i) * time.Second), Phase: workload.Queued, Attempt: i, Reason: reason})

@@ -213,9 +213,9 @@ func unknown(reason *workload.Reason, forecast estimate.Forecast, titles map[wor
 	return "it does not start when all that runs has ended", nil
 }
 
-func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate, ends map[workload.ID]time.Time, rest beyond) {
+func (f *Forecaster) publish(made map[workload.ID]*workload.Estimate, ends map[workload.ID]time.Time, left beyond) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.made, f.ends, f.beyond = made, ends, rest
+	f.made, f.ends, f.beyond = made, ends, left
 	f.results = f.scores.results()
 }
