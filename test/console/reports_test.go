@@ -66,6 +66,8 @@ func TestReports(t *testing.T) {
 	b.shoot("whatif")
 	b.visit("/whatif?cluster=" + w.Pool)
 	b.shows("evicted")
+	b.visit("/whatif?workload=first&priority=9") // it runs
+	b.shows("On version")
 	b.visit("/whatif")
 	b.do("try a queues file", chromedp.SendKeys(`//textarea[@name="queues"]`, "queues: 7"), chromedp.Click(`//main//button`))
 	b.shows("queues file: ")

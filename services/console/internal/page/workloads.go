@@ -78,8 +78,9 @@ type Workload struct {
 	Fields    []Field
 	QueueLink string
 	Manifest  string // its page
-	// WhatIf is the form that tries changes of it; empty unless it waits.
-	WhatIf string
+	// WhatIf is the form that tries changes of it, and WhatIfOf what may be changed; empty after
+	// its end.
+	WhatIf, WhatIfOf string
 	// Changes are what would admit it now; Partial means that others were not tried, and
 	// NotExplained why there is no explanation.
 	Explained    bool
@@ -140,8 +141,11 @@ func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExpl
 		ID: r.ID, Title: r.Title(), Phase: output.Phase(&r), PhaseCSS: string(r.Phase), Reason: output.Reason(r.Reason), QueueLink: QueueLink(r.Queue, r.Namespace), Manifest: WorkloadLink(r.ID) + "/manifest",
 		Fields: fields(&r, now), NotExplained: notExplained, Actions: actions, Elsewhere: elsewhere.of(&r),
 	}
+	if !r.Phase.Final() {
+		w.WhatIf, w.WhatIfOf = "/whatif?workload="+url.QueryEscape(string(r.ID)), "priority"
+	}
 	if r.Phase == workload.Queued {
-		w.WhatIf = "/whatif?workload=" + url.QueryEscape(string(r.ID))
+		w.WhatIfOf = "priority, queue or size"
 	}
 	if explained != nil {
 		w.Explained, w.Partial = true, explained.Partial

@@ -123,9 +123,14 @@ func nodeName(text string) (query.NodeName, error) {
 	return query.NodeName{Cluster: cluster, Name: name}, nil
 }
 
-// workloadChange is the change of a waiting workload, which is found by its id or name.
+// workloadChange is the change of a waiting workload, or of the priority of one that runs, which is
+// found by its id or name.
 func (s *Server) workloadChange(ctx context.Context, c *caller, form page.WhatIfForm) (change query.WorkloadChange, err error) {
-	if change.ID, err = s.waitingWorkload(ctx, c, form.Workload); err != nil {
+	phases := []workload.Phase{workload.Queued}
+	if form.Queue+form.Pods+form.Requests == "" {
+		phases = append(phases, holding()...)
+	}
+	if change.ID, err = s.changedWorkload(ctx, c, form.Workload, phases); err != nil {
 		return change, err
 	}
 	change.Queue = form.Queue
@@ -156,7 +161,7 @@ func (s *Server) workloadChange(ctx context.Context, c *caller, form page.WhatIf
 	return change, nil
 }
 
-func (s *Server) waitingWorkload(ctx context.Context, c *caller, name string) (workload.ID, error) {
+func (s *Server) changedWorkload(ctx context.Context, c *caller, name string, phases []workload.Phase) (workload.ID, error) {
 	if uuid.Validate(name) == nil {
 		return workload.ID(name), nil
 	}
@@ -164,14 +169,14 @@ func (s *Server) waitingWorkload(ctx context.Context, c *caller, name string) (w
 	if !found {
 		namespace, short = "", name
 	}
-	answer, err := s.workloads(ctx, c, query.WorkloadsRequest{Name: short, Namespace: namespace, Phases: []workload.Phase{workload.Queued}, Limit: 2})
+	answer, err := s.workloads(ctx, c, query.WorkloadsRequest{Name: short, Namespace: namespace, Phases: phases, Limit: 2})
 	switch {
 	case err != nil:
 		return "", err
 	case len(answer.Workloads) == 0:
-		return "", refuse(http.StatusNotFound, "No workload %.80q waits that you may see.", name)
+		return "", refuse(http.StatusNotFound, "No workload %.80q waits, or runs if only its priority is changed, that you may see.", name)
 	case len(answer.Workloads) > 1:
-		return "", refuse(http.StatusBadRequest, "Several workloads %.80q wait: give the id of one, which its page has.", name)
+		return "", refuse(http.StatusBadRequest, "There are several workloads %.80q: give the id of one, which its page has.", name)
 	}
 	return answer.Workloads[0].ID, nil
 }
