@@ -28,12 +28,14 @@ type TableRow struct {
 }
 
 // tableOf makes a table of as many rows as a page has room for.
-func tableOf(caption string, t output.Table) Table {
+func tableOf(caption string, t output.Table) Table { return tableWithin(mostTable, caption, t) }
+
+// tableWithin makes a table of as many rows as there is room for.
+func tableWithin(left room, caption string, t output.Table) Table {
 	table := Table{Caption: caption}
 	for _, name := range t.Header {
 		table.Header = append(table.Header, strings.ToUpper(name[:1])+strings.ToLower(name[1:]))
 	}
-	left := room(mostTable)
 	for i, cells := range t.Rows {
 		if !left.take(cells...) {
 			table.More = len(t.Rows) - i

@@ -174,7 +174,7 @@ func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExpl
 		}
 		w.Timeline = append(w.Timeline, event)
 	}
-	w.Estimates = tableOf("Earlier estimates of its start", output.PastEstimates(d.Estimates, history))
+	w.Estimates = tableWithin(mostTable/4, "Earlier estimates of its start", output.PastEstimates(d.Estimates, history))
 	w.WaysWhen, w.Ways = output.Ways(&r)
 	return w
 }
