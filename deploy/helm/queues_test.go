@@ -52,6 +52,8 @@ admissionChecks:
 - {name: budget, controllerName: example.com/budget}
 provisioningRequestConfigs:
 - {name: autoscaler, provisioningClassName: check-capacity.autoscaling.x-k8s.io}
+topologies:
+- {name: racks, levels: [{nodeLabel: example.com/block}, {nodeLabel: example.com/rack}]}
 clusters:
 - {name: east, labels: {site: a}, costPerHour: {nvidia.com/gpu: "2.5"}}
 reservations:

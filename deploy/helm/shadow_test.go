@@ -37,7 +37,7 @@ func TestShadow(t *testing.T) {
 		t.Errorf("the shadow reaches %s, want Postgres alone", policy)
 	}
 	without := map[string]any{"shadow": nil, "trial": map[string]any{"enabled": true}} // as in the values of an earlier release that are reused
-	for _, key := range []string{"admissionFairSharing", "admissionChecks", "provisioningRequestConfigs", "clusters", "reservations", "budgets", "queueHolds", "clusterQueueHolds", "clusterCordons"} {
+	for _, key := range []string{"admissionFairSharing", "admissionChecks", "provisioningRequestConfigs", "topologies", "clusters", "reservations", "budgets", "queueHolds", "clusterQueueHolds", "clusterCordons"} {
 		without[key] = nil
 	}
 	for key := range render(t, without) {

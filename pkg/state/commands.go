@@ -97,7 +97,8 @@ func (l *lifecycle) scaleDownID(order int64) string { return fmt.Sprintf("%d-%d"
 // with the domains that keep these together.
 func (l *lifecycle) withDomains(e *entry, places []workload.Placement) []workload.Placement {
 	levels := map[string]string{}
-	for _, set := range e.PodSets {
+	for i := range e.PodSets {
+		set := l.inTopology(e, &e.PodSets[i])
 		if set.Topology != nil && set.Topology.SliceSize > 1 {
 			levels[set.Name] = set.Topology.SliceLevel
 		}
@@ -108,7 +109,7 @@ func (l *lifecycle) withDomains(e *entry, places []workload.Placement) []workloa
 	places = slices.Clone(places)
 	for i := range places {
 		if n := l.nodes[admission.NodeKey{Cluster: e.Cluster, Name: places[i].Node}]; n != nil {
-			places[i].Domain = n.Labels[levels[places[i].PodSet]]
+			places[i].Domain, _ = workload.DomainOf(n.Labels, levels[places[i].PodSet])
 		}
 	}
 	return places

@@ -119,14 +119,16 @@ func (s *sizing) surplusPods(e *entry) (surplus []string) {
 // constrainToPeers has the new pods of a set go where affinity and anti-affinity to the
 // pods that are there let them.
 func (s *sizing) constrainToPeers(e *entry, set *workload.PodSet) {
-	for _, t := range set.Template.Together {
-		if values := s.domains(e, t.TopologyKey, append(slices.Clone(t.PodSets), set.Name)); len(values) > 0 {
-			set.Template.Affinity = requiring(set.Template.Affinity, workload.Requirement{Key: t.TopologyKey, Operator: "In", Values: values[:1]})
+	for _, t := range s.inTopology(e, set).Template.Together {
+		for _, key := range workload.LevelKeys(t.TopologyKey) {
+			if values := s.domains(e, key, append(slices.Clone(t.PodSets), set.Name)); len(values) > 0 {
+				set.Template.Affinity = workload.Requiring(set.Template.Affinity, workload.Requirement{Key: key, Operator: "In", Values: values[:1]})
+			}
 		}
 	}
 	apart := func(key string, sets []string) {
 		if values := s.domains(e, key, sets); len(values) > 0 {
-			set.Template.Affinity = requiring(set.Template.Affinity, workload.Requirement{Key: key, Operator: "NotIn", Values: values})
+			set.Template.Affinity = workload.Requiring(set.Template.Affinity, workload.Requirement{Key: key, Operator: "NotIn", Values: values})
 		}
 	}
 	for _, other := range e.PodSets {
@@ -138,18 +140,6 @@ func (s *sizing) constrainToPeers(e *entry, set *workload.PodSet) {
 			}
 		}
 	}
-}
-
-// requiring adds a requirement to each alternative.
-func requiring(terms []workload.NodeTerm, r workload.Requirement) []workload.NodeTerm {
-	if len(terms) == 0 {
-		return []workload.NodeTerm{{Labels: []workload.Requirement{r}}}
-	}
-	all := slices.Clone(terms)
-	for i := range all {
-		all[i].Labels = append(slices.Clone(all[i].Labels), r)
-	}
-	return all
 }
 
 // unknownGroups are worker groups that were added to the object.

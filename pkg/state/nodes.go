@@ -148,7 +148,8 @@ func (t *tables) domains(e *entry, key string, sets []string) (values []string) 
 // constrainToDomain keeps the moved pods of a set in the topology domain of those that
 // stay, when the set is required to be in one.
 func (t *tables) constrainToDomain(e *entry, set *workload.PodSet, kept []workload.Placement) {
-	if set.Topology == nil || set.Topology.Mode != workload.TopologyRequired {
+	topology := t.inTopology(e, set).Topology
+	if topology == nil || topology.Mode != workload.TopologyRequired {
 		return
 	}
 	i := slices.IndexFunc(kept, func(p workload.Placement) bool { return p.PodSet == set.Name })
@@ -159,6 +160,17 @@ func (t *tables) constrainToDomain(e *entry, set *workload.PodSet, kept []worklo
 	if selector == nil {
 		selector = map[string]string{}
 	}
-	selector[set.Topology.Level] = t.nodes[admission.NodeKey{Cluster: e.Cluster, Name: kept[i].Node}].Labels[set.Topology.Level]
+	labels := t.nodes[admission.NodeKey{Cluster: e.Cluster, Name: kept[i].Node}].Labels
+	for _, key := range workload.LevelKeys(topology.Level) {
+		selector[key] = labels[key]
+	}
 	set.Template.NodeSelector = selector
+}
+
+// inTopology returns a pod set with the domains of the Topology of its flavors.
+func (t *tables) inTopology(e *entry, set *workload.PodSet) workload.PodSet {
+	if set.Topology == nil {
+		return *set
+	}
+	return t.admission.Quota().InTopology([]workload.PodSet{*set}, e.Flavors)[0]
 }

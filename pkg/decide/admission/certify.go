@@ -135,7 +135,7 @@ func (s *State) addFlavors(known []certificate.Flavor, assigned []workload.PodSe
 				continue
 			}
 			terms := s.tree.Terms(workload.PodSetFlavors{Flavors: map[resource.Name]string{of: name}})
-			known = append(known, certificate.Flavor{Name: name, NodeLabels: terms.NodeSelector, Tolerations: terms.Tolerations})
+			known = append(known, certificate.Flavor{Name: name, NodeLabels: terms.NodeSelector, Levels: s.tree.LevelsOf(name), Tolerations: terms.Tolerations})
 		}
 	}
 	slices.SortFunc(known, func(a, b certificate.Flavor) int { return cmp.Compare(a.Name, b.Name) })

@@ -31,7 +31,7 @@ func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []worklo
 	}
 	all := merged(kept, verdict.Placements)
 	fleet.Release(g.Workload, g.Placements)
-	if !fleet.Obeys(g.Workload, all) {
+	if !fleet.Obeys(s.inTopology(g), all) {
 		fleet.Allocate(g.Workload, g.Placements)
 		return nil, false
 	}
@@ -40,6 +40,13 @@ func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []worklo
 	fleet.Allocate(g.Workload, g.Placements)
 	s.noteCapacity(true) // others may use the places it left
 	return g.Placements, true
+}
+
+// inTopology returns a started gang with the domains of the Topologies of its flavors.
+func (s *State) inTopology(g *Started) *workload.Workload {
+	w := *g.Workload
+	w.PodSets = s.tree.InTopology(w.PodSets, g.Flavors)
+	return &w
 }
 
 // merged adds placements to others; a pod set has one per node.

@@ -26,7 +26,7 @@ func (in *instance) draft(r *rand.Rand) *certificate.Draft {
 	d := &certificate.Draft{
 		Workload: "w", PodSets: in.gang.PodSets, Clusters: []certificate.DraftCluster{{Name: "east", Nodes: nodes.Views()}},
 		Flavors: []certificate.Flavor{
-			{Name: "first", NodeLabels: map[string]string{"zone": "z0"}},
+			{Name: "first", NodeLabels: map[string]string{"zone": "z0"}, Levels: []string{"block", "rack"}},
 			{Name: "second", NodeLabels: map[string]string{"pool": "spot"}, Tolerations: []workload.Toleration{{Key: "dedicated", Value: "x"}}},
 		},
 	}
@@ -78,6 +78,7 @@ func given(sets []workload.PodSet, flavors []workload.PodSetFlavors, all []certi
 				maps.Copy(selector, t.NodeSelector)
 				maps.Copy(selector, flavor.NodeLabels)
 				t.NodeSelector, t.Tolerations = selector, slices.Concat(t.Tolerations, flavor.Tolerations)
+				w.PodSets[i] = w.PodSets[i].InLevels(flavor.Levels)
 			}
 		}
 	}

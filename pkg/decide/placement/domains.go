@@ -15,6 +15,7 @@ type level struct {
 	topology *topology
 	unit     int
 	soft     bool // it may be left where domains do not suffice
+	domains  int  // by which levels are nested
 }
 
 // levelsOf returns the levels for the slices and the preferred topology of a kind, the
@@ -25,16 +26,25 @@ func (p *packing) levelsOf(kind int) []level {
 	for _, r := range p.rules {
 		if r.kind == slice && r.kinds[0] == kind {
 			unit = r.size
-			levels = append(levels, level{p.fleet.topologyOf(r.key), unit, false})
+			levels = append(levels, p.levelOf(r.key, unit, false))
 		}
 	}
+	preferred := len(levels)
 	for _, r := range p.rules {
 		if r.kind == prefer && r.kinds[0] == kind {
-			levels = append(levels, level{p.fleet.topologyOf(r.key), unit, true})
+			levels = append(levels, p.levelOf(r.key, unit, true))
 		}
 	}
-	slices.SortStableFunc(levels, func(a, b level) int { return cmp.Compare(len(a.topology.values), len(b.topology.values)) })
+	for i := len(levels) - 2; i >= preferred; i-- { // those of a Topology, where nodes lack labels of inner ones
+		levels[i].domains = min(levels[i].domains, levels[i+1].domains)
+	}
+	slices.SortStableFunc(levels, func(a, b level) int { return cmp.Compare(a.domains, b.domains) })
 	return levels
+}
+
+func (p *packing) levelOf(key string, unit int, soft bool) level {
+	t := p.fleet.topologyOf(key)
+	return level{topology: t, unit: unit, soft: soft, domains: len(t.values)}
 }
 
 // share is a domain's nodes and how many pods of a kind they take.
@@ -131,12 +141,7 @@ func (p *packing) fillLevels(kind, pods int, nodes []*node, levels []level) bool
 	}
 	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.pods, a.pods) })
 	for pods > 0 && len(shares) > 0 && shares[0].pods > 0 {
-		i := 0
-		if shares[0].pods >= pods {
-			for i+1 < len(shares) && shares[i+1].pods >= pods {
-				i++
-			}
-		}
+		i := p.narrowest(kind, pods, shares, levels)
 		part := min(pods, shares[i].pods)
 		if !p.fillLevels(kind, part, shares[i].nodes, levels[1:]) {
 			return false
@@ -148,6 +153,46 @@ func (p *packing) fillLevels(kind, pods int, nodes []*node, levels []level) bool
 		return p.fillLevels(kind, pods, nodes, levels[1:])
 	}
 	return pods == 0
+}
+
+// narrowest returns which share of the first level comes next: the largest, or one that takes all
+// pods. Of these it is the smallest. For a whole pod set it is, as in Kueue, the one with the
+// smallest domain of an inner preferred level that takes all pods, the innermost level first.
+func (p *packing) narrowest(kind, pods int, shares []share, levels []level) int {
+	if shares[0].pods < pods {
+		return 0
+	}
+	last := 0
+	for last+1 < len(shares) && shares[last+1].pods >= pods {
+		last++
+	}
+	if !levels[0].soft || pods < p.kinds[kind].count {
+		return last
+	}
+	for at := len(levels) - 1; at > 0; at-- {
+		chosen, least := 0, 0
+		for i := last; i >= 0 && levels[at].soft; i-- {
+			if room := p.leastRoom(kind, pods, shares[i].nodes, levels[at:]); room > 0 && (least == 0 || room < least) {
+				chosen, least = i, room
+			}
+		}
+		if least > 0 {
+			return chosen
+		}
+	}
+	return last
+}
+
+// leastRoom returns how many pods the smallest domain of the first level takes, among nodes, of
+// those that take all pods; zero for none.
+func (p *packing) leastRoom(kind, pods int, nodes []*node, levels []level) int {
+	least := 0
+	for _, s := range p.shares(levels[0].topology, nodes) {
+		if room := p.capacity(kind, s.nodes, levels[1:], 1<<30); room >= pods && (least == 0 || room < least) {
+			least = room
+		}
+	}
+	return least
 }
 
 // fillOneDomain places all kinds of a bind rule in one domain, the one with the least

@@ -33,33 +33,37 @@ func (p *problem) packable() bool {
 // pack places all kinds, the hardest first. It returns the placement and the first kind
 // that did not fit wholly, or nil.
 func (p *problem) pack() (*packing, *kind) {
-	k := &packing{problem: p, bins: make(map[*node]bin, len(p.kinds))}
+	packed, stuck, gathered := p.packAll(true)
+	if stuck != nil && gathered { // a preference keeps nothing out
+		packed, stuck, _ = p.packAll(false)
+	}
+	return packed, stuck
+}
+
+// packAll is pack, with or without the preferences of pod-set groups. It reports whether it obeyed
+// one.
+func (p *problem) packAll(gather bool) (k *packing, stuck *kind, gathered bool) {
+	k = &packing{problem: p, bins: make(map[*node]bin, len(p.kinds))}
 	k.typical, k.weight = p.fleet.typicalPods()
 	done := make([]bool, len(p.kinds))
 	for _, i := range p.hardestFirst() {
 		if done[i] {
 			continue
 		}
+		together := []int{i}
 		if r := p.bound(i); r != nil {
-			for _, j := range r.kinds {
-				done[j] = true
-			}
 			if !k.fillOneDomain(r) {
-				return k, &p.kinds[i]
+				return k, &p.kinds[i], gathered
 			}
+			together = r.kinds
+		} else if group := p.gathered(i); gather && group != nil && !slices.ContainsFunc(group, func(j int) bool { return done[j] }) && k.gather(group) {
+			together, gathered = group, true
 		} else if !k.fill(i, p.kinds[i].count, nil) {
-			return k, &p.kinds[i]
+			return k, &p.kinds[i], gathered
+		}
+		for _, j := range together {
+			done[j] = true
 		}
 	}
-	return k, nil
-}
-
-// bound returns the rule that binds a kind to one domain, nil when there is none.
-func (p *problem) bound(kind int) *rule {
-	for i, r := range p.rules {
-		if r.kind == bind && slices.Contains(r.kinds, kind) {
-			return &p.rules[i]
-		}
-	}
-	return nil
+	return k, nil, gathered
 }

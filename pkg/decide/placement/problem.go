@@ -138,7 +138,9 @@ func (p *problem) addRules(i int, of map[string]int) {
 	case workload.TopologyRequired:
 		p.rules = append(p.rules, rule{kind: bind, key: t.Level, kinds: []int{i}})
 	case workload.TopologyPreferred:
-		p.rules = append(p.rules, rule{kind: prefer, key: t.Level, kinds: []int{i}})
+		for _, level := range workload.LevelsDownTo(t.Level) {
+			p.rules = append(p.rules, rule{kind: prefer, key: level, kinds: []int{i}})
+		}
 	}
 	if t.SliceSize > 1 {
 		p.rules = append(p.rules, rule{kind: slice, key: t.SliceLevel, kinds: []int{i}, size: t.SliceSize})
@@ -218,4 +220,14 @@ func (p *problem) ruled(kind int) bool {
 	return slices.ContainsFunc(p.rules, func(r rule) bool {
 		return r.kind != prefer && (len(r.kinds) == 1 || r.kind == bind || r.kinds[0] == r.kinds[1]) && slices.Contains(r.kinds, kind)
 	})
+}
+
+// bound returns the rule that binds a kind to one domain, nil when there is none.
+func (p *problem) bound(kind int) *rule {
+	for i, r := range p.rules {
+		if r.kind == bind && slices.Contains(r.kinds, kind) {
+			return &p.rules[i]
+		}
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package placement
 
-// topology is the domains of a node label: its values.
+import "muster.dev/muster/pkg/spec/workload"
+
+// topology is the domains of a level: the values of a node label, or of those of several levels.
 type topology struct {
 	of     []int32 // domain by node slot; none where the label is missing
 	values []string
@@ -12,7 +14,7 @@ const none = -1
 // mostTopologies bounds how many labels' domains are kept.
 const mostTopologies = 16
 
-// topologyOf returns the domains of a label, by first node name.
+// topologyOf returns the domains of a level, by first node name.
 func (f *Fleet) topologyOf(key string) *topology {
 	t := f.domains[key]
 	if t != nil && t.made == f.changes {
@@ -24,7 +26,7 @@ func (f *Fleet) topologyOf(key string) *topology {
 	t = &topology{of: make([]int32, len(f.slots)), made: f.changes}
 	numbers := map[string]int32{}
 	for _, n := range f.inOrder() {
-		value, labelled := n.Labels[key]
+		value, labelled := workload.DomainOf(n.Labels, key)
 		if !labelled {
 			t.of[n.slot] = none
 			continue

@@ -138,7 +138,7 @@ func (q *Queue) choices(set *workload.PodSet) ([]map[resource.Name]string, *work
 		var extended []map[resource.Name]string
 		for _, so := range choices {
 			for _, f := range g.Flavors {
-				if q.tree.flavors[f.Name].mismatch(&set.Template) != "" {
+				if q.tree.mismatch(f.Name, set) != "" {
 					continue
 				}
 				with := maps.Clone(so)
@@ -148,7 +148,9 @@ func (q *Queue) choices(set *workload.PodSet) ([]map[resource.Name]string, *work
 				for _, name := range asked {
 					with[name] = f.Name
 				}
-				extended = append(extended, with)
+				if !q.tree.twoTopologies(with) {
+					extended = append(extended, with)
+				}
 			}
 		}
 		if choices = extended; len(choices) == 0 {

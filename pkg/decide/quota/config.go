@@ -17,6 +17,8 @@ type Config struct {
 	AdmissionChecks []AdmissionCheck `json:"admissionChecks,omitempty"`
 	// ProvisioningConfigs are how AdmissionChecks of ProvisioningController request nodes.
 	ProvisioningConfigs []ProvisioningConfig `json:"provisioningRequestConfigs,omitempty"`
+	// Topologies are those that flavors may name.
+	Topologies []Topology `json:"topologies,omitempty"`
 	// Holds are queues that operators hold.
 	Holds []QueueStop `json:"queueHolds,omitempty"`
 	// ClusterQueueHolds are ClusterQueues that operators hold.
@@ -68,7 +70,7 @@ type Flavor struct {
 	Tolerations []workload.Toleration `json:"tolerations,omitempty"`
 	// Cost is the price of resources for an hour. Muster's own.
 	Cost Cost `json:"costPerHour,omitempty"`
-	// TopologyName is Kueue's; Muster reads topology from node labels.
+	// TopologyName names the Topology of the nodes; without one each label of nodes is a level of its own.
 	TopologyName string `json:"topologyName,omitempty"`
 }
 

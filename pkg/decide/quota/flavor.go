@@ -7,15 +7,19 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// mismatch returns why pods of the template cannot be given the flavor.
-func (f *Flavor) mismatch(t *workload.Template) string {
+// mismatch returns why pods of the set cannot be given a flavor.
+func (t *Tree) mismatch(flavor string, set *workload.PodSet) string {
+	f := t.flavors[flavor]
 	for key, value := range f.NodeLabels {
-		if asked, selects := t.NodeSelector[key]; selects && asked != value {
+		if asked, selects := set.Template.NodeSelector[key]; selects && asked != value {
 			return "node selector does not match"
 		}
 	}
-	if !f.tolerates(t) {
+	if !f.tolerates(&set.Template) {
 		return "untolerated taint"
+	}
+	if levels := t.levels[flavor]; len(levels) > 0 {
+		return outsideLevels(f.TopologyName, levels, set.Topology)
 	}
 	return ""
 }
@@ -32,7 +36,7 @@ func (f *Flavor) tolerates(t *workload.Template) bool {
 }
 
 // Effective returns the pod sets with the terms of their flavors: they go only to nodes
-// with the labels of the flavor, and tolerate its taints.
+// with the labels of the flavor, tolerate its taints, and have the domains of its Topology.
 func (t *Tree) Effective(podSets []workload.PodSet, flavors []workload.PodSetFlavors) []workload.PodSet {
 	if len(flavors) == 0 {
 		return podSets
@@ -43,6 +47,7 @@ func (t *Tree) Effective(podSets []workload.PodSet, flavors []workload.PodSetFla
 		for _, f := range flavors {
 			if f.PodSet == set.Name {
 				t.narrow(&set.Template, f)
+				*set = set.InLevels(t.levelsFor(f.Flavors))
 			}
 		}
 	}

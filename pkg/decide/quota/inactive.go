@@ -60,21 +60,40 @@ func (c Config) Inactive() map[string]string {
 	return inactive
 }
 
+// InactiveChecks returns the AdmissionChecks that make every queue inactive which names them, and
+// why.
+func (c Config) InactiveChecks() map[string]string {
+	inactive := map[string]string{}
+	for i := range c.AdmissionChecks {
+		if why := c.unusable(&c.AdmissionChecks[i]); why != "" {
+			inactive[c.AdmissionChecks[i].Name] = why
+		}
+	}
+	return inactive
+}
+
+// unusable returns why a check makes every queue inactive; empty when it does not.
+func (c *Config) unusable(check *AdmissionCheck) string {
+	if check.ControllerName == ProvisioningController {
+		return c.missingConfig(check)
+	}
+	return unaskable(check)
+}
+
 // unsupported returns what the queue asks for that Muster does not do, or that is not there;
 // empty for nothing.
 func (c *Config) unsupported(q *ClusterQueue) string {
 	for _, name := range q.checks() {
 		i := slices.IndexFunc(c.AdmissionChecks, func(check AdmissionCheck) bool { return check.Name == name })
-		switch {
-		case i < 0:
+		if i < 0 {
 			return fmt.Sprintf("AdmissionCheck %q does not exist", name)
-		case c.AdmissionChecks[i].ControllerName != ProvisioningController:
-			if why := unaskable(&c.AdmissionChecks[i]); why != "" {
-				return why
-			}
-		case c.missingConfig(&c.AdmissionChecks[i]) != "":
-			return c.missingConfig(&c.AdmissionChecks[i])
 		}
+		if why := c.unusable(&c.AdmissionChecks[i]); why != "" {
+			return why
+		}
+	}
+	if why := c.missingTopology(q); why != "" {
+		return why
 	}
 	return c.askTwice(q)
 }

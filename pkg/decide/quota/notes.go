@@ -26,14 +26,7 @@ func (c *Config) Notes() []string {
 	for _, q := range c.ClusterQueues {
 		name(q.Cohort, fmt.Sprintf("clusterQueue %q: cohortName", q.Name))
 	}
-	var notes []string
-	for _, f := range c.Flavors {
-		if f.TopologyName != "" {
-			notes = append(notes, fmt.Sprintf("resourceFlavor %q: topologyName does nothing: topology is read from the labels of nodes", f.Name))
-		}
-	}
-	notes = append(notes, c.unknownFlavors()...)
-	notes = append(notes, c.withoutAdmissionFairSharing()...)
+	notes := append(c.unknownFlavors(), c.withoutAdmissionFairSharing()...)
 	for _, cohort := range slices.Sorted(maps.Keys(naming)) {
 		by := naming[cohort]
 		switch {

@@ -23,10 +23,6 @@ func TestUndefinedCohortsAreNoted(t *testing.T) {
 			[]string{`clusterQueue "c": cohortName "al": no cohort of that name is defined and nothing else names it, so there is no quota to borrow; correct the name (there are: all), or define it under cohorts`},
 		},
 		{
-			"a topology of a flavor", `{"resourceFlavors": [{"name": "h100", "topologyName": "default"}]}`,
-			[]string{`resourceFlavor "h100": topologyName does nothing: topology is read from the labels of nodes`},
-		},
-		{
 			"alone", `{"clusterQueues": [{"name": "a", "cohortName": "all"}]}`,
 			[]string{`clusterQueue "a": cohortName "all": no cohort of that name is defined and nothing else names it, so there is no quota to borrow; define it, or leave it out`},
 		},

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func (o *Over) Reason() *workload.Reason {
 func (q *Queue) noFlavor(set *workload.PodSet, g *ResourceGroup, asked []resource.Name) *workload.Reason {
 	var refused []string
 	for _, f := range g.Flavors {
-		refused = append(refused, fmt.Sprintf("flavor %q (%s)", f.Name, q.tree.flavors[f.Name].mismatch(&set.Template)))
+		refused = append(refused, fmt.Sprintf("flavor %q (%s)", f.Name, cmp.Or(q.tree.mismatch(f.Name, set), "its Topology is not that of the pod set's other flavors")))
 	}
 	return &workload.Reason{
 		Kind: workload.ReasonQuota,

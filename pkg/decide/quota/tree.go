@@ -38,6 +38,7 @@ type Tree struct {
 	cordons           map[string]*ClusterCordon  // by cluster
 	drains            bool                       // one of them drains its cluster
 	inactive          map[string]string          // why, by ClusterQueue
+	levels            map[string][]string        // labels of the Topology, by flavor
 	// provisioning are the configurations of the checks that ask for nodes, by check.
 	provisioning map[string]*ProvisioningConfig
 	// messaged are the checks that are asked by message, by name.
@@ -73,7 +74,7 @@ func New(c Config) (*Tree, error) {
 	}
 	t := &Tree{
 		config: c, flavors: map[string]*Flavor{}, index: map[FlavorResource]int{}, queues: map[string]*Queue{},
-		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, offered: map[string]map[string]bool{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(),
+		cohorts: map[string]*node{}, local: map[[2]string]*LocalQueue{}, holds: map[[2]string]*QueueStop{}, clusterQueueHolds: map[string]*QueueStop{}, clusters: map[string]*Cluster{}, offered: map[string]map[string]bool{}, cordons: map[string]*ClusterCordon{}, inactive: c.Inactive(), levels: c.levelsByFlavor(),
 		usageChanged: map[string]bool{}, usageBefore: map[string]resource.List{}, localUsages: map[string]*localUsage{},
 		provisioning: c.provisioningByCheck(), messaged: c.messagedChecks(),
 	}

@@ -19,6 +19,7 @@ func (c *Config) Validate() error {
 	v.operatorStops(c)
 	v.admissionChecks(c)
 	v.provisioningConfigs(c)
+	v.topologies(c)
 	v.clusters(c)
 	v.admissionFairSharing(c)
 	v.reservations(c)

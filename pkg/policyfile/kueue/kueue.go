@@ -1,6 +1,6 @@
 // Package kueue reads Kueue's manifests as policy of Muster: ResourceFlavor,
-// ClusterQueue, Cohort, LocalQueue and WorkloadPriorityClass, of v1beta1 and
-// v1beta2, so that those of a cluster that runs Kueue work unmodified. What
+// ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, AdmissionCheck,
+// ProvisioningRequestConfig and Topology, of v1beta1 and v1beta2, so that those of a cluster that runs Kueue work unmodified. What
 // Muster does not do is refused; what it does not need is named and left out.
 // QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation, Budget and BudgetHold are kinds of Muster's own
 // beside them.
@@ -122,7 +122,6 @@ func (o *Object) decodeSpec(document *yaml.Node) fault.List {
 	spec, c := o.origin.node, &o.Policy
 	switch o.Kind {
 	case "ResourceFlavor":
-		o.drop("topologyName", "Muster reads topology from the labels of nodes")
 		if faults := o.readCost(); len(faults) > 0 {
 			return faults
 		}
@@ -170,8 +169,10 @@ func (o *Object) decodeSpec(document *yaml.Node) fault.List {
 		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster chooses among its clusters by itself")
 		return nil
 	case "Topology":
-		o.Notes = append(o.Notes, o.origin.name+" does nothing: Muster reads topology from the labels of nodes")
-		return nil
+		if faults := decodeInto(o.origin, &c.Topologies, func(t *quota.Topology) { t.Name = o.Name }); len(faults) > 0 {
+			return faults
+		}
+		return Locate([]Object{*o}, c.Validate()) // an earlier version has stored any
 	}
 	return o.refuse(document, "kind", "is not known; want one of %s", strings.Join(kinds, ", "))
 }

@@ -138,8 +138,6 @@ description: first
 func TestWhatDoesNothingIsNamed(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
-		"kind: Topology\nmetadata: {name: t}\nspec: {levels: [{nodeLabel: rack}]}":        `Topology "t" does nothing: Muster reads topology from the labels of nodes`,
-		"kind: ResourceFlavor\nmetadata: {name: f}\nspec: {topologyName: default}":        `ResourceFlavor "f": spec.topologyName does nothing: Muster reads topology from the labels of nodes`,
 		"kind: MultiKueueConfig\nmetadata: {name: m}\nspec: {clusters: [a]}":              `MultiKueueConfig "m" does nothing: Muster chooses among its clusters by itself`,
 		"kind: MultiKueueCluster\nmetadata: {name: m}\nspec: {kubeConfig: {location: a}}": `MultiKueueCluster "m" does nothing`,
 	} {
@@ -159,17 +157,19 @@ func TestFaultsHaveTheDocumentAndLine(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: "
 	for manifest, want := range map[string]string{
-		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red": `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, admissionScope, namespaceSelector, admissionChecks, admissionChecksStrategy`,
-		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":   `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
-		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":             `line 4: ClusterQueue "q": spec: want an object`,
-		head + "Queue\nmetadata: {name: q}":                              `line 2: Queue "q": kind: is not known; want one of ResourceFlavor, Cohort, ClusterQueue, LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig, MultiKueueCluster, Topology, QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation, Budget, BudgetHold`,
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}":           `line 1: ConfigMap "q": apiVersion: "v1": want kueue.x-k8s.io/v1beta1 or v1beta2`,
-		head + "Cohort\nmetadata: {name: q}\nsepc: {}":                   `line 4: Cohort "q": sepc: there is no such field; want one of apiVersion, kind, metadata, spec, value, description, status`,
-		head + "Cohort\nmetadata: &m {name: q}":                          `line 3: Cohort "q": the YAML alias or anchor "m": write the value out`,
-		"[]":                                                             `line 1: want a manifest, an object with apiVersion, kind, metadata, spec, value, description, status`,
-		head + "LocalQueue\nmetadata: {}":                                `line 3: LocalQueue "": metadata.name: is missing`,
-		head + "ResourceFlavor\nmetadata: {name: a}\n---\n: [":           `line 4: did not find expected key`,
-		head + "WorkloadPriorityClass\nmetadata: {name: a}\nvalue: high": `line 4: WorkloadPriorityClass "a": value: "high": want a whole number`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  colour: red":                                           `line 5: ClusterQueue "q": spec.colour: there is no such field; want one of name, cohortName, resourceGroups, quotaCheckStrategy, queueingStrategy, flavorFungibility, preemption, backfill, fairSharing, stopPolicy, admissionScope, namespaceSelector, admissionChecks, admissionChecksStrategy`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec:\n  name: red":                                             `line 5: ClusterQueue "q": spec.name: there is no such field; the name is in metadata`,
+		head + "ClusterQueue\nmetadata: {name: q}\nspec: []":                                                       `line 4: ClusterQueue "q": spec: want an object`,
+		head + "Queue\nmetadata: {name: q}":                                                                        `line 2: Queue "q": kind: is not known; want one of ResourceFlavor, Cohort, ClusterQueue, LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig, MultiKueueCluster, Topology, QueueHold, ClusterQueueHold, Cluster, ClusterCordon, Reservation, Budget, BudgetHold`,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}":                                                     `line 1: ConfigMap "q": apiVersion: "v1": want kueue.x-k8s.io/v1beta1 or v1beta2`,
+		head + "Cohort\nmetadata: {name: q}\nsepc: {}":                                                             `line 4: Cohort "q": sepc: there is no such field; want one of apiVersion, kind, metadata, spec, value, description, status`,
+		head + "Cohort\nmetadata: &m {name: q}":                                                                    `line 3: Cohort "q": the YAML alias or anchor "m": write the value out`,
+		head + "Topology\nmetadata: {name: t}\nspec:\n  levels:\n  - {nodeLabel: rack}\n  - {nodeLabel: rack row}": `line 7: Topology "t": spec.levels[1].nodeLabel: "rack row": want a key of a label, such as example.com/rack`,
+		head + "Topology\nmetadata: {name: t}":                                                                     `line 1: Topology "t": spec.levels: has 0 levels; want 1 to 16`,
+		"[]":                                                                                                       `line 1: want a manifest, an object with apiVersion, kind, metadata, spec, value, description, status`,
+		head + "LocalQueue\nmetadata: {}":                                                                          `line 3: LocalQueue "": metadata.name: is missing`,
+		head + "ResourceFlavor\nmetadata: {name: a}\n---\n: [":                                                     `line 4: did not find expected key`,
+		head + "WorkloadPriorityClass\nmetadata: {name: a}\nvalue: high":                                           `line 4: WorkloadPriorityClass "a": value: "high": want a whole number`,
 		head + "ClusterQueue\nmetadata: {name: a}\nspec: {stopPolicy: 1}\n---\n" + head + "Cohort\nmetadata: {name: a}\nspec:\n  fairSharing: {weight: x}": `line 4: ClusterQueue "a": spec.stopPolicy: 1: want a text, such as "1" with the quotes` + "\n" +
 			`line 10: Cohort "a": spec.fairSharing.weight: "x": want a number that is not negative, such as 2 or 0.5`,
 	} {

@@ -24,6 +24,7 @@ func Concat(policy, other quota.Config) quota.Config {
 	policy.Priorities = slices.Concat(policy.Priorities, other.Priorities)
 	policy.AdmissionChecks = slices.Concat(policy.AdmissionChecks, other.AdmissionChecks)
 	policy.ProvisioningConfigs = slices.Concat(policy.ProvisioningConfigs, other.ProvisioningConfigs)
+	policy.Topologies = slices.Concat(policy.Topologies, other.Topologies)
 	policy.Holds = slices.Concat(policy.Holds, other.Holds)
 	policy.Clusters = slices.Concat(policy.Clusters, other.Clusters)
 	policy.ClusterCordons = slices.Concat(policy.ClusterCordons, other.ClusterCordons)

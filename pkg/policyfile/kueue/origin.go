@@ -122,6 +122,9 @@ func elements(policy quota.Config) map[string]Key {
 	for i, o := range policy.ProvisioningConfigs {
 		keys[fault.Index("provisioningRequestConfigs", i)] = Key{Kind: "ProvisioningRequestConfig", Name: o.Name}
 	}
+	for i, o := range policy.Topologies {
+		keys[fault.Index("topologies", i)] = Key{Kind: "Topology", Name: o.Name}
+	}
 	for i, o := range policy.Holds {
 		keys[fault.Index("queueHolds", i)] = Key{Kind: QueueHold, Namespace: o.Namespace, Name: o.Name}
 	}

@@ -28,12 +28,12 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, want string }{
 		"empty":                  {"", "the file is empty"},
-		"a text":                 {"queues", `line 1: "queues": want an object with queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing`},
+		"a text":                 {"queues", `line 1: "queues": want an object with queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, topologies, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing`},
 		"no queue":               {"cohorts: [{name: all}]", "queues: is missing, and there are no localQueues; want at least one queue, such as {name: research, namespaces: [research]}"},
 		"tab":                    {"queues:\n\t- name: a\n", "line 2: a tab indents the line; want spaces, YAML allows nothing else"},
 		"two documents":          {good + "---\n" + good, "line 15: another document begins; want one in a file"},
 		"a budget's hold":        {"queues: [{name: q, namespaces: [a]}]\nbudgetHolds: [{name: b, queue: q, since: 2026-01-01T00:00:00Z, until: 2026-01-02T00:00:00Z}]\n", "budgetHolds: queue-manager makes and ends holds of budgets; leave them out"},
-		"misspelt list":          {"queue: []\n", "line 1: queue: there is no such field; want one of queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing"},
+		"misspelt list":          {"queue: []\n", "line 1: queue: there is no such field; want one of queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, admissionChecks, provisioningRequestConfigs, topologies, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing"},
 		"name":                   {"queues:\n- {name: Research_1, namespaces: [a]}\n", `line 2: queues[0].name: "Research_1": want lower-case letters, digits and dashes, at most 63`},
 		"no name":                {"queues:\n- {namespaces: [a]}\n", `line 2: queues[0].name: is missing`},
 		"name twice":             {"queues:\n- {name: a, namespaces: [a]}\n- {name: a, namespaces: [b]}\n", `line 3: queues[1].name: "a" is the name of queues[0], too; want another`},

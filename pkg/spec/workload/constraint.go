@@ -46,7 +46,8 @@ const (
 // Topology is how near to each other a pod set's pods must be.
 type Topology struct {
 	// Mode is required, preferred, or empty when only slices matter; Level is the
-	// node label whose values are the domains.
+	// node label whose values are the domains. Once the set has a flavor with a Topology,
+	// the labels of the levels above come before it, with commas between them.
 	Mode  string `json:"mode,omitempty"`
 	Level string `json:"level,omitempty"`
 	// SliceSize pods each stay together in one domain of SliceLevel; the count of

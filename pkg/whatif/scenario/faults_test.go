@@ -18,7 +18,7 @@ const reasons = "Fit, Quota, Topology, NeverFits, Held, WaitingForEviction, Prov
 	"PodLost, NodeNotReady, HeadReplaced, Growing, NotReady, NotCreated, Backoff, MaxRunTime, Idle, BesidePlan, ExitCode, Cancelled, Released, Deleted, Refused, JobEnded, Invalid, Duplicate, Full, Queue, Forbidden, Restored, NotStorable"
 
 const fields = "name, start, nodeGrace, podsGo, nodes, queues, resourceFlavors, cohorts, clusterQueues, localQueues, workloadPriorityClasses, " +
-	"admissionChecks, provisioningRequestConfigs, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing, pastUse, running, waiting, steps"
+	"admissionChecks, provisioningRequestConfigs, topologies, queueHolds, clusterQueueHolds, clusters, clusterCordons, reservations, budgets, budgetHolds, fairSharing, admissionFairSharing, pastUse, running, waiting, steps"
 
 const events = "say, submit, end, fail, cancel, checkpoint, gone, losePod, addNodes, removeNodes, cordon, uncordon, notReady, ready, pass, expect"
 

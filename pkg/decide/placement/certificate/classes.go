@@ -87,11 +87,11 @@ func summedOn(classes []Class, w *workload.Workload, name resource.Name) (asked,
 	return asked, free, nil
 }
 
-// domains splits the classes by the value of a label. Nodes without it are in none.
+// domains splits the classes by the domain of a level. Nodes without its label are in none.
 func domains(classes []Class, key string) map[string][]Class {
 	split := map[string][]Class{}
 	for _, c := range classes {
-		if value, labelled := c.Labels[key]; labelled {
+		if value, labelled := workload.DomainOf(c.Labels, key); labelled {
 			split[value] = append(split[value], c)
 		}
 	}

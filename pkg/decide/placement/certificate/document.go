@@ -55,8 +55,10 @@ type Document struct {
 
 // Flavor is what a flavor adds to the pods that are given it.
 type Flavor struct {
-	Name        string                `json:"name"`
-	NodeLabels  map[string]string     `json:"nodeLabels,omitempty"`
+	Name       string            `json:"name"`
+	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// Levels are the labels of the flavor's Topology, the highest level first.
+	Levels      []string              `json:"levels,omitempty"`
 	Tolerations []workload.Toleration `json:"tolerations,omitempty"`
 }
 

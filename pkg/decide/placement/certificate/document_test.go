@@ -63,12 +63,13 @@ func TestATenantLearnsNoNamesByWhatItAsksFor(t *testing.T) {
 			fleet := secretFleet()
 			draft := certificate.Draft{
 				Workload: "w", PodSets: []workload.PodSet{{Name: "w", Count: 50, Template: template}},
-				Flavors:  []certificate.Flavor{{Name: "f", NodeLabels: map[string]string{"pool": "secret-pool"}, Tolerations: []workload.Toleration{{Key: "secret-taint", Value: "secret-taint-value"}}}},
+				Flavors:  []certificate.Flavor{{Name: "f", NodeLabels: map[string]string{"pool": "secret-pool"}, Levels: []string{"secret-label", "rack"}, Tolerations: []workload.Toleration{{Key: "secret-taint", Value: "secret-taint-value"}}}},
 				Clusters: []certificate.DraftCluster{{Name: "east", Nodes: fleet.Views()}},
 			}
 			given := draft.PodSets[0]
 			given.Template.NodeSelector = map[string]string{"pool": "secret-pool"}
 			given.Template.Tolerations = append([]workload.Toleration{{Key: "secret-taint", Value: "secret-taint-value"}}, template.Tolerations...)
+			given = given.InLevels(draft.Flavors[0].Levels)
 			verdict := fleet.Solve(&workload.Workload{PodSets: []workload.PodSet{given}}, placement.Budget)
 			if verdict.Outcome != placement.DoesNotFit {
 				t.Fatalf("the workload has to be too large: %s", verdict.Outcome)

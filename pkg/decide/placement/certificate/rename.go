@@ -116,11 +116,14 @@ func (r *renaming) tolerate(key, value string) {
 // flavor returns a flavor without the texts that the workload does not name.
 func (r *renaming) flavor(f Flavor) Flavor {
 	renamed := Flavor{Name: f.Name}
+	for _, key := range f.Levels {
+		r.nameKey(key)
+		r.domains[key] = true
+		renamed.Levels = append(renamed.Levels, r.key(key))
+	}
 	for _, key := range slices.Sorted(maps.Keys(f.NodeLabels)) {
 		value := f.NodeLabels[key]
-		if _, own := r.own[key]; !own && r.keys[key] == "" {
-			r.keys[key] = unused("label", func(name string) bool { return r.own[name] != nil || hasValue(r.keys, name) })
-		}
+		r.nameKey(key)
 		if renamed.NodeLabels == nil {
 			renamed.NodeLabels = map[string]string{}
 		}
@@ -133,6 +136,13 @@ func (r *renaming) flavor(f Flavor) Flavor {
 		renamed.Tolerations = append(renamed.Tolerations, r.toleration(toleration))
 	}
 	return renamed
+}
+
+// nameKey gives a key of a flavor another name, unless the workload names it.
+func (r *renaming) nameKey(key string) {
+	if _, own := r.own[key]; !own && r.keys[key] == "" {
+		r.keys[key] = unused("label", func(name string) bool { return r.own[name] != nil || hasValue(r.keys, name) })
+	}
 }
 
 func (r *renaming) toleration(t workload.Toleration) workload.Toleration {

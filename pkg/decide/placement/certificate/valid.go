@@ -108,14 +108,14 @@ func broken(nodes []placement.View, w *workload.Workload, pods table) bool {
 	return false
 }
 
-// domainsOf adds up the pods of sets by the value of a label; pods on nodes
-// without it count as bare.
+// domainsOf adds up the pods of sets by the domain of a level; pods on nodes
+// that are in none count as bare.
 func domainsOf(nodes []placement.View, key string, pods table, sets ...int) (byValue map[string]int, bare int) {
 	byValue = map[string]int{}
 	for j, v := range nodes {
 		for _, set := range sets {
 			n := pods[set][j]
-			if value, labelled := v.Node.Labels[key]; labelled && n > 0 {
+			if value, labelled := workload.DomainOf(v.Node.Labels, key); labelled && n > 0 {
 				byValue[value] += n
 			} else {
 				bare += n

@@ -92,6 +92,9 @@ func (d *Document) validateFlavors() error {
 		if known[f.Name] || f.Name == "" {
 			return fmt.Errorf("flavor %.80q: want one of each name", f.Name)
 		}
+		if len(f.Levels) > workload.MostLevels {
+			return fmt.Errorf("flavor %.80q has %d levels; want at most %d", f.Name, len(f.Levels), workload.MostLevels)
+		}
 		known[f.Name] = true
 	}
 	combinations, sets := 1, map[string]bool{}

@@ -230,6 +230,7 @@ func (d *Document) effective(flavors []workload.PodSetFlavors) *workload.Workloa
 			maps.Copy(selector, f.NodeLabels)
 			set.Template.NodeSelector = selector
 			set.Template.Tolerations = slices.Concat(set.Template.Tolerations, f.Tolerations)
+			*set = set.InLevels(f.Levels)
 		}
 	}
 	return w

@@ -42,8 +42,8 @@ func applyCommand(s *server) *cobra.Command {
 		Use:   "apply -f FILE",
 		Short: "Configure queues with Kueue's manifests",
 		Long: `Configure queues with Kueue's manifests (ResourceFlavor, ClusterQueue, Cohort,
-LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig), v1beta1
-and v1beta2, while Muster runs. MultiKueueConfig, MultiKueueCluster and Topology are
+LocalQueue, WorkloadPriorityClass, AdmissionCheck, ProvisioningRequestConfig, Topology),
+v1beta1 and v1beta2, while Muster runs. MultiKueueConfig and MultiKueueCluster are
 stored without effect. queue-manager checks all of them together with the present
 objects, stores all or none, and uses them from then on. It refuses unknown fields,
 and warns about fields without effect and queues that admit nothing.
