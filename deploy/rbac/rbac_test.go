@@ -61,7 +61,7 @@ func TestLeastRights(t *testing.T) {
 			if cmp.Equal(rule.Resources, []string{"subjectaccessreviews"}) {
 				continue // a question, although it is put as a creation
 			}
-			if name == Intake && (cmp.Equal(rule.Resources, []string{"clusterqueues", "clusterqueues/status", "resourceflavors"}) ||
+			if name == Intake && (cmp.Equal(rule.Resources, []string{"clusterqueues", "clusterqueues/status", "resourceflavors", "admissionchecks/status"}) ||
 				len(rule.ResourceNames) > 0 && cmp.Equal(rule.Verbs, []string{"get"})) {
 				continue
 			}

@@ -138,6 +138,8 @@ type QueuesAnswer struct {
 	// Inactive has the ClusterQueues of which nothing is admitted although their manifests
 	// are valid, and why; also those that no queue leads to.
 	Inactive map[string]string `json:"inactive,omitempty"`
+	// InactiveChecks has the AdmissionChecks that make every queue inactive which names them, and why.
+	InactiveChecks map[string]string `json:"inactiveChecks,omitempty"`
 }
 
 // Queue is a queue and what is in it. LocalQueues of one name are queues of their own, each

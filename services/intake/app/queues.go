@@ -89,7 +89,7 @@ func (s *queueSync) look(ctx context.Context) error {
 		return err
 	}
 	s.logger.Info("syncing queues of the cluster", zap.String("cluster", s.config.Cluster))
-	sync := &queueobjects.Sync{Name: s.config.Cluster, Cluster: s.cluster, Manager: query.NewClient(s.bus.Conn()), Logger: s.logger}
+	sync := &queueobjects.Sync{Name: s.config.Cluster, Cluster: s.cluster, Requests: s.cluster, Manager: query.NewClient(s.bus.Conn()), Logger: s.logger}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -19,9 +19,11 @@ type view struct {
 	refused map[kueue.Key]string
 	objects []*unstructured.Unstructured
 	answer  query.QueuesAnswer
+	// unserved: the cluster does not serve what nodes are asked for by.
+	unserved bool
 }
 
-// verdict is whether a queue is in use. The reason of one that is not is Kueue's where Kueue
+// verdict is whether a queue or an AdmissionCheck is in use. The reason of one that is not is Kueue's where Kueue
 // has one.
 type verdict struct{ reason, message string }
 
@@ -30,14 +32,14 @@ const (
 	readyMessage = "Can submit new workloads to Muster"
 )
 
-// active is Kueue's condition Active: whether the queue is in use. Its transition time
+// active is Kueue's condition Active: whether the object is in use. Its transition time
 // changes only with its status.
 func active(old map[string]any, v verdict, generation int64, now time.Time) map[string]any {
 	c := map[string]any{
 		"type": "Active", "status": "True", "reason": v.reason, "message": v.message,
 		"observedGeneration": generation, "lastTransitionTime": now.UTC().Format(time.RFC3339),
 	}
-	if v.reason != ready {
+	if v.reason != ready && v.reason != checkActive {
 		c["status"] = "False"
 	}
 	conditions, _, _ := unstructured.NestedSlice(old, "conditions")
@@ -49,8 +51,11 @@ func active(old map[string]any, v verdict, generation int64, now time.Time) map[
 	return c
 }
 
-// verdict reports whether a ClusterQueue or LocalQueue is in use, and if not why.
+// verdict reports whether a ClusterQueue, LocalQueue or AdmissionCheck is in use, and if not why.
 func (v view) verdict(object *unstructured.Unstructured) verdict {
+	if object.GetKind() == "AdmissionCheck" {
+		return v.ofCheck(object)
+	}
 	refused := v.refused[keyOf(object)]
 	policy, _, _ := unstructured.NestedString(object.Object, "spec", "stopPolicy") // no text is refused
 	switch {
@@ -72,7 +77,7 @@ func (v view) verdict(object *unstructured.Unstructured) verdict {
 	if why := v.answer.Inactive[object.GetName()]; why != "" {
 		return verdict{"Inactive", why}
 	}
-	return verdict{ready, readyMessage + v.refusedParts(object)}
+	return verdict{ready, readyMessage + v.refusedParts(object) + v.unservedChecks(object)}
 }
 
 // ofLocalQueue is the verdict of a LocalQueue by its ClusterQueue, which may be of another

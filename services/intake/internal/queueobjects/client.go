@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"muster.dev/muster/pkg/kube/apiserver"
@@ -35,6 +37,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // Client is the access to one API server.
 type Client struct {
 	objects   dynamic.Interface
+	discovery rest.Interface
 	versions  map[string]string // in which each resource is stored
 	informers map[string]cache.SharedIndexInformer
 	patience  time.Duration // with caches that are being filled
@@ -56,7 +59,33 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for objects at %s: %w", config.Host, err)
 	}
-	return &Client{objects: objects, patience: fillTimeout}, nil
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for what %s serves: %w", config.Host, err)
+	}
+	return &Client{objects: objects, discovery: served.RESTClient(), patience: fillTimeout}, nil
+}
+
+// ServesRequests reports whether the API server serves ProvisioningRequests in a version by which
+// nodes are asked for.
+func (c *Client) ServesRequests(ctx context.Context) (bool, error) {
+	for _, version := range []string{"v1", "v1beta1"} {
+		var list metav1.APIResourceList
+		err := c.discovery.Get().AbsPath("/apis/autoscaling.x-k8s.io", version).Do(ctx).Into(&list)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if apierrors.IsForbidden(err) { // not known is no verdict
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("look for ProvisioningRequests of %s: %w", version, err)
+		}
+		if slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "provisioningrequests" }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Kinds returns the versions in which the cluster stores Kueue's kinds, by resource, where

@@ -68,6 +68,12 @@ func partsOf(object *unstructured.Unstructured) []kueue.Key {
 	for _, check := range checks {
 		add("AdmissionCheck", check)
 	}
+	strategy, _ := spec["admissionChecksStrategy"].(map[string]any)
+	flavored, _ := strategy["admissionChecks"].([]any)
+	for _, check := range flavored {
+		check, _ := check.(map[string]any)
+		add("AdmissionCheck", check["name"])
+	}
 	return keys
 }
 

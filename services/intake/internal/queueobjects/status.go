@@ -19,6 +19,11 @@ func statusOf(object *unstructured.Unstructured, v view, now time.Time) map[stri
 		status = clusterQueue(object.GetName(), v.answer.Queues)
 	case "LocalQueue":
 		status = localQueue(object.GetNamespace(), object.GetName(), v.answer.Queues)
+	case "AdmissionCheck":
+		if !asksForNodes(object) {
+			return nil
+		}
+		status = map[string]any{}
 	default:
 		return nil
 	}

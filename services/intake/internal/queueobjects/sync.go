@@ -1,6 +1,6 @@
 // Package queueobjects syncs the Kueue objects of a cluster to queue-manager, with the
-// request of `muster apply`, and writes the status of ClusterQueues and LocalQueues:
-// whether they are in use, and their counts. A finalizer keeps a deleted one in the cluster
+// request of `muster apply`, and writes the status of ClusterQueues, LocalQueues and the
+// AdmissionChecks that ask for nodes: whether they are in use, and the counts of queues. A finalizer keeps a deleted one in the cluster
 // until queue-manager has removed it; meanwhile nothing is admitted through it.
 //
 // It is level-triggered and has no state: each round compares the objects of the
@@ -65,7 +65,9 @@ type Sync struct {
 	Name    string // of the cluster
 	Cluster Cluster
 	Manager Manager
-	Logger  *zap.Logger
+	// Requests is asked where the cluster has an AdmissionCheck that asks for nodes.
+	Requests RequestAPI
+	Logger   *zap.Logger
 
 	logged string          // the refusals that were last logged
 	unheld map[string]bool // namespaces without the right to write finalizers, as logged
@@ -123,12 +125,16 @@ func (s *Sync) writeStatuses(ctx context.Context, objects []*unstructured.Unstru
 	if err != nil {
 		return err
 	}
+	unserved, err := s.unserved(ctx, objects)
+	if err != nil { // what is not known is no verdict
+		return err
+	}
 	var failed []error
 	for _, object := range objects {
 		if err := s.annotate(ctx, object, refused[keyOf(object)]); err != nil {
 			failed = append(failed, err)
 		}
-		if status := statusOf(object, view{refused, objects, queues}, time.Now()); status != nil {
+		if status := statusOf(object, view{refused, objects, queues, unserved}, time.Now()); status != nil {
 			if err := s.Cluster.WriteStatus(ctx, object, status); err != nil {
 				failed = append(failed, err)
 			}

@@ -82,6 +82,15 @@ type server struct {
 	objects []*unstructured.Unstructured
 	written []string
 	noRight bool // to write finalizers
+
+	unserved bool // it serves no ProvisioningRequests
+	silent   error
+	looked   int // how often it was asked for that
+}
+
+func (s *server) ServesRequests(context.Context) (bool, error) {
+	s.looked++
+	return !s.unserved && s.silent == nil, s.silent
 }
 
 func (s *server) Objects() []*unstructured.Unstructured { return s.objects }
@@ -140,7 +149,7 @@ func conditionOf(t *testing.T, u *unstructured.Unstructured) (status, message st
 }
 
 func syncOf(t *testing.T, s *server, m *manager) *Sync {
-	return &Sync{Name: "east", Cluster: s, Manager: m, Logger: zaptest.NewLogger(t)}
+	return &Sync{Name: "east", Cluster: s, Manager: m, Requests: s, Logger: zaptest.NewLogger(t)}
 }
 
 // TestRound: one round brings queue-manager to what the cluster has.

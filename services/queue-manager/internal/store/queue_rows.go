@@ -202,7 +202,7 @@ func (r *queueRows) answer(tree *quota.Tree) query.QueuesAnswer {
 	policy := tree.Config()
 	return query.QueuesAnswer{
 		Queues: r.rows, ClusterQueues: query.ClusterQueuesOf(known, r.rows), Cohorts: tree.Cohorts(),
-		Flavors: policy.Flavors, PriorityClasses: policy.Priorities, Inactive: policy.Inactive(),
+		Flavors: policy.Flavors, PriorityClasses: policy.Priorities, Inactive: policy.Inactive(), InactiveChecks: policy.InactiveChecks(),
 	}
 }
 
