@@ -1,6 +1,7 @@
 package autoscaler
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -36,6 +37,50 @@ func TestCheckCapacityAddsNoNode(t *testing.T) {
 	b.own(t, "own-1")
 	b.step(t, time.Second)
 	b.want(t, "waits", "Accepted Provisioned", 0)
+}
+
+// GKE reports by which resize request the nodes of a request came, and labels them with it. The
+// classes of Cluster Autoscaler have no such details.
+func TestQueuedProvisioningHasDetails(t *testing.T) {
+	t.Parallel()
+	for class, want := range map[string]map[string]string{
+		queuedProvisioning: {"ResizeRequestName": "resize-one", "NodePoolName": "l4"},
+		bestEffortAtomic:   nil,
+		checkCapacity:      nil,
+	} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Pool{Max: 10, Stock: -1, Min: 1})
+			b.step(t, 0)
+			b.askOf(t, class, "one", 2, nil)
+			for range 3 {
+				b.step(t, time.Second)
+			}
+			object, err := b.requests.Resource(Requests).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := requestOf(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.is(Provisioned) || !maps.Equal(r.Status.Details, want) {
+				t.Errorf("the details are %v, want %v: %s", r.Status.Details, want, conditionsText(r))
+			}
+			list, err := b.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: gkeRequestLabel})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range list.Items {
+				if n.Labels[gkeRequestLabel] != want["ResizeRequestName"] {
+					t.Errorf("node %s has the label %q", n.Name, n.Labels[gkeRequestLabel])
+				}
+			}
+			if labelled := len(list.Items); (labelled == 1) != (want != nil) || labelled > 1 {
+				t.Errorf("%d nodes have the label", labelled)
+			}
+		})
+	}
 }
 
 // The class counts nodes that exist, is Provisioned when the others are ordered, and those

@@ -22,7 +22,7 @@ func (l *look) keepMinimum(ctx context.Context) error {
 	for _, name := range l.order {
 		p := l.pools[name]
 		if missing := p.Min - len(p.nodes); missing > 0 {
-			faults = append(faults, l.add(ctx, p, missing, ""))
+			faults = append(faults, l.add(ctx, p, missing, nil))
 		}
 	}
 	return errors.Join(faults...)

@@ -89,6 +89,7 @@ func (l *look) provide(ctx context.Context, r *request, of []*pool, sets []podSe
 	if err := l.deliver(ctx, r, come); err != nil {
 		return err
 	}
+	r.setDetails(needs)
 	return l.write(ctx, r, r.set(Provisioned, true, "Provisioned", "all nodes of the request are there"))
 }
 
@@ -96,7 +97,7 @@ func (l *look) provide(ctx context.Context, r *request, of []*pool, sets []podSe
 func (l *look) deliver(ctx context.Context, r *request, come order) error {
 	for name, count := range come.of {
 		if p := l.pools[name]; p != nil { // nil when it has been removed meanwhile
-			if err := l.add(ctx, p, count, r.UID); err != nil {
+			if err := l.add(ctx, p, count, r.nodeLabels()); err != nil {
 				return err
 			}
 		}

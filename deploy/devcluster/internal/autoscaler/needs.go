@@ -3,12 +3,12 @@ package autoscaler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/deploy/devcluster/internal/nodes"
 )
@@ -67,20 +67,16 @@ func (l *look) needs(r *request, of []*pool, sets []podSet) (needs map[*pool]int
 	return needs, ""
 }
 
-// add creates nodes of a pool.
-func (l *look) add(ctx context.Context, p *pool, count int, request types.UID) error {
+// add creates nodes of a pool, with labels beside those of the pool.
+func (l *look) add(ctx context.Context, p *pool, count int, labels map[string]string) error {
 	if count == 0 {
 		return nil
 	}
 	group := p.Template
 	group.Count = &count
 	group.Labels = map[string]string{PoolLabel: p.Name}
-	for key, value := range p.Template.Labels {
-		group.Labels[key] = value
-	}
-	if request != "" {
-		group.Labels[RequestLabel] = string(request)
-	}
+	maps.Copy(group.Labels, p.Template.Labels)
+	maps.Copy(group.Labels, labels)
 	_, err := nodes.Add(ctx, l.client, group)
 	return err
 }

@@ -59,7 +59,7 @@ func (l *look) addFor(ctx context.Context, p *pool, pods []*corev1.PodSpec) erro
 	}
 	delete(l.pending, p.Name)
 	count, _ := nodesFor(p.template, pods)
-	return l.add(ctx, p, min(count, p.room()), "")
+	return l.add(ctx, p, min(count, p.room()), nil)
 }
 
 // unschedulable returns the pods that the scheduler has looked at, and that nodes without

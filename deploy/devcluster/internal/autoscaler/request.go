@@ -44,6 +44,7 @@ type fields struct {
 	} `json:"spec"`
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
+		Details    map[string]string  `json:"provisioningClassDetails,omitempty"`
 	} `json:"status"`
 }
 
@@ -76,7 +77,7 @@ func (r *request) set(condition string, status bool, reason, message string) boo
 	return meta.SetStatusCondition(&r.Status.Conditions, c)
 }
 
-// written is the object with the conditions as they are now.
+// written is the object with the conditions and details as they are now.
 func (r *request) written() (*unstructured.Unstructured, error) {
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&r.Status)
 	if err != nil {
