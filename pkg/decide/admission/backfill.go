@@ -57,7 +57,7 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []
 		switch {
 		case spared != nil:
 		case len(reserved) > 0:
-			w.class.sparing = true
+			w.class.spares()
 			spared = d.reasonReserved(w, cluster, reserved[0])
 		case len(kept) > 0:
 			spared = kept[0].reasonKept(w)

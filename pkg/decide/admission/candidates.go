@@ -168,7 +168,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 				continue
 			}
 			if g.giving != nil { // it is asked for more when it has given that up
-				w.class.triedPreemption, w.class.hopelessAt = true, notHopeless
+				w.class.tried(notHopeless)
 				continue
 			}
 			evictedBefore := d.state.evictedFor[w.Workload.ID][g.Workload.ID] || d.state.evictedFor[g.Workload.ID][w.Workload.ID]

@@ -129,14 +129,16 @@ func (c *copier) flavored(flavored *flavoredSignature) *flavoredSignature {
 func (c *copier) copyWaiting() {
 	c.to.waiting = newWaiting(c.from.waiting.Len())
 	for _, q := range c.from.sorted {
+		q.blocked.settle()
 		for _, class := range q.all.list {
 			c.copyClass(class)
 		}
 		copied := c.queues[q]
 		copied.all.list, copied.open.list = c.copyClasses(q.all.list), c.copyClasses(q.open.list)
-		for class := range q.blocked {
-			copied.blocked[c.classes[class]] = true
+		for _, class := range q.blocked.among(firstRanks{all: true}, always) {
+			copied.blocked.insert(c.classes[class])
 		}
+		copied.blocked.added, copied.blocked.looked = q.blocked.added, q.blocked.looked
 	}
 	for flavored, copied := range c.flavoredCopies {
 		for class := range flavored.blocked {

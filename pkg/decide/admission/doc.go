@@ -62,11 +62,12 @@
 //	victims     cascade, enough_victims, cheapest_victims, elastic, needs, trial_eviction,
 //	            eviction_cost, price_floor, price, victim_clusters
 //	state       replace, defaults, started, growth, parts, asked, shown, waiting, nomination, nodes
-//	refusals    invalidate, invalidate_reservations, evictable, candidates, share_rank,
+//	refusals    preemptors, invalidate, invalidate_reservations, evictable, candidates, share_rank,
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar,
 //	            kept_nodes
-//	ground      loss, regret, learned, victim_order, queue, queue_front, equivalence_class, local_use,
+//	ground      loss, regret, learned, victim_order, queue, queue_front, equivalence_class,
+//	            class_changes, blocked_classes, blocked_tree, first_ranks, local_use,
 //	            signature, order, lacking, allowance, savepoint, limit_ranges, namespaces, served, plan,
 //	            flavor_clusters, state
 //
@@ -144,7 +145,8 @@
 // class and share one verdict. A class whose first gang does not start is blocked until an
 // event reopens it; invalidate.go has the table of events. With b open classes a
 // decision costs O(b log b) beside the searches for places; blocked classes cost
-// nothing. What a decision does itself (evictions, shares, reservations) reopens classes
+// nothing, and an event finds those that it concerns among n in O(log n) each
+// (blocked_classes.go). What a decision does itself (evictions, shares, reservations) reopens classes
 // at its end, until nothing changes. A gang that would not fit even after evicting every
 // candidate is skipped then. Incremental decisions equal a full re-evaluation with two
 // exceptions: a nomination is settled when its victims are gone, not before; and whether

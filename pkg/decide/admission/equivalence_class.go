@@ -16,10 +16,12 @@ type equivalenceClass struct {
 	signature *podSetSignature
 	priority  int32
 	members   []*Waiting
-	atAll     int // place in queue.all
-	atOpen    int // place in queue.open; -1: blocked
+	atAll     int       // place in queue.all
+	atOpen    int       // place in queue.open; -1: blocked
+	rank      classRank // in queue.blocked
 
-	// The rest is about a blocked class. invalidate.go lists what reopens it.
+	// The rest is about a blocked class. invalidate.go lists what reopens it. What blockedClasses
+	// reads of it is changed in class_changes.go.
 
 	reason *workload.Reason
 	// retryAt is when it is reopened without any event; zero for never.
@@ -194,7 +196,7 @@ func (s *State) removeFromClass(w *Waiting) {
 func (s *State) block(class *equivalenceClass, reason *workload.Reason) {
 	class.reason = reason
 	heap.Remove(&class.queue.open, class.atOpen)
-	class.queue.blocked[class] = true
+	class.queue.blocked.add(class)
 	for _, sig := range class.signature.sizes() {
 		for _, flavored := range s.optionsOf(class.queue, sig).flavored {
 			flavored.blocked[class] = true
@@ -204,7 +206,7 @@ func (s *State) block(class *equivalenceClass, reason *workload.Reason) {
 
 // unblock forgets why a class is blocked. The caller puts it back into queue.open.
 func (s *State) unblock(class *equivalenceClass) {
-	delete(class.queue.blocked, class)
+	class.queue.blocked.remove(class)
 	for _, sig := range class.signature.sizes() {
 		if o := sig.options[class.queue]; o != nil {
 			for _, flavored := range o.flavored {
@@ -224,12 +226,5 @@ func (s *State) reopen(class *equivalenceClass) {
 	if class.atOpen < 0 {
 		s.unblock(class)
 		heap.Push(&class.queue.open, class)
-	}
-}
-
-// retryBy has a blocked class reopened at that time at the latest.
-func (c *equivalenceClass) retryBy(at time.Time) {
-	if c.retryAt.IsZero() || at.Before(c.retryAt) {
-		c.retryAt = at
 	}
 }

@@ -1,18 +1,18 @@
 package admission
 
 import (
+	"cmp"
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 )
 
-// evictableGangs are the gangs of a queue that a decision has started or grown, reduced
-// to those that tell whether a workload may evict any of them: the one of the lowest
-// priority, and of each priority the one submitted last.
+// evictableGangs are the gangs of a queue that a decision has started or grown, reduced to the
+// one that each workload may evict that may evict any of them: of those of the lowest priority
+// the one submitted last.
 type evictableGangs struct {
-	lowest         *Started
-	last           map[int32]*Started // by priority
-	protectedUntil time.Time          // when the protection of the first of them ends
+	easiest        *Started
+	protectedUntil time.Time // when the protection of the first of them ends
 }
 
 // noteEvictable notes a gang that has started or grown, unless it was a candidate
@@ -27,17 +27,14 @@ func (d *decision) noteEvictable(g *Started) {
 	}
 	gangs := d.effects.evictable[g.queue]
 	if gangs == nil {
-		gangs = &evictableGangs{last: map[int32]*Started{}, protectedUntil: until}
+		gangs = &evictableGangs{easiest: g, protectedUntil: until}
 		d.effects.evictable[g.queue] = gangs
 	}
 	if until.Before(gangs.protectedUntil) {
 		gangs.protectedUntil = until
 	}
-	if gangs.lowest == nil || g.Workload.Priority < gangs.lowest.Workload.Priority {
-		gangs.lowest = g
-	}
-	if known := gangs.last[g.Workload.Priority]; known == nil || known.Order < g.Order {
-		gangs.last[g.Workload.Priority] = g
+	if by := cmp.Compare(g.Workload.Priority, gangs.easiest.Workload.Priority); by < 0 || by == 0 && g.Order > gangs.easiest.Order {
+		gangs.easiest = g
 	}
 }
 
@@ -49,11 +46,7 @@ func (d *decision) scheduleRetries() {
 			if q.quota.Preemption == nil || !q.quota.SameTree(from.quota) {
 				continue
 			}
-			for class := range q.blocked {
-				if gangs.mayBeEvictedFor(class.first()) {
-					class.retryBy(gangs.protectedUntil)
-				}
-			}
+			q.blocked.retryBy(q.mayEvict(gangs.easiest), gangs.protectedUntil)
 		}
 	}
 }
@@ -65,10 +58,8 @@ func (d *decision) noteHeld(o *Waiting) {
 		if q.quota.Preemption == nil || !q.quota.SameTree(o.queue.quota) {
 			continue
 		}
-		for class := range q.blocked {
-			if len(class.overQuota) > 0 && class.first().mayEvictByAnyPolicy(o.asStarted()) {
-				class.retryBy(d.now.Add(leastRun))
-			}
+		for _, class := range q.blocked.among(q.mayEvict(o.asStarted()), moreQuota) {
+			class.retryBy(d.now.Add(leastRun))
 		}
 	}
 }
@@ -76,12 +67,6 @@ func (d *decision) noteHeld(o *Waiting) {
 // asStarted is a workload that waits for nodes or checks, as the rules of eviction see it.
 func (w *Waiting) asStarted() *Started {
 	return &Started{Workload: w.Workload, Order: w.Order, queue: w.queue}
-}
-
-// mayBeEvictedFor reports whether the workload may evict one of the gangs, quota aside.
-func (e *evictableGangs) mayBeEvictedFor(w *Waiting) bool {
-	last := e.last[w.Workload.Priority]
-	return w.mayEvictByAnyPolicy(e.lowest) || last != nil && w.mayEvictByAnyPolicy(last)
 }
 
 // mayEvictByAnyPolicy reports whether one of the policies lets the workload evict the

@@ -29,6 +29,7 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 		return // two of one class
 	}
 	s.block(class, like.reason)
+	like.queue.blocked.settle()
 	class.retryAt, class.overQuota, class.triedPreemption, class.hopelessAt = like.retryAt, like.overQuota, like.triedPreemption, like.hopelessAt
 	class.sparing = like.sparing
 	if like.unplaced.flavoredSignature != nil {
@@ -37,6 +38,21 @@ func (s *State) blockLike(class, like *equivalenceClass) {
 	if like.blockedBy != nil {
 		s.reservationOf(s.waiting.Get(like.blockedBy.head.Workload.ID)).block(class)
 	}
+	class.queue.blocked.refresh(class)
+}
+
+// Blocked counts the blocked classes of a state, and how many of them have been looked at so far
+// because of events.
+func Blocked(s *State) (classes, looked int) {
+	for _, q := range s.sorted {
+		looked += int(q.blocked.looked)
+		for _, class := range q.all.list {
+			if class.atOpen < 0 {
+				classes++
+			}
+		}
+	}
+	return classes, looked
 }
 
 // Flavored counts what a state keeps of searches for places.
@@ -69,13 +85,11 @@ func Victims(s *State, now time.Time, started []Started) (kept int, by func(Wait
 		started[i].queue = s.queue(started[i].Queue)
 		d.noteEvictable(&started[i])
 	}
-	for _, gangs := range d.effects.evictable {
-		kept += 1 + len(gangs.last)
-	}
+	kept = len(d.effects.evictable)
 	return kept, func(w Waiting) (few, all bool) {
 		w.queue = s.queue(w.Queue)
 		for _, gangs := range d.effects.evictable {
-			few = few || gangs.mayBeEvictedFor(&w)
+			few = few || w.queue.mayEvict(gangs.easiest).has(classRank{w.Workload.Priority, w.Order, 1})
 		}
 		for i := range started {
 			all = all || w.mayEvictByAnyPolicy(&started[i])

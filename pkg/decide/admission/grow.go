@@ -104,7 +104,7 @@ func (d *decision) topologyConflict(w *Waiting, placements []workload.Placement)
 	if d.state.fleet(g.Cluster).Obeys(&whole, merged(g.Placements, placements)) {
 		return nil
 	}
-	w.class.retryAt = d.now.Add(topologyRetry)
+	w.class.retryOnlyBy(d.now.Add(topologyRetry))
 	return &workload.Reason{
 		Kind:    workload.ReasonTopology,
 		Message: fmt.Sprintf("the nodes found violate the gang's topology constraints together with its running pods; the search is repeated in %s", topologyRetry),

@@ -55,7 +55,7 @@ func (s *State) reservationOf(w *Waiting) *headReservation {
 func (s *State) endReservation(r *headReservation) {
 	s.reservations = slices.DeleteFunc(s.reservations, func(other *headReservation) bool { return other == r })
 	for class := range r.blocked {
-		class.blockedBy = nil
+		class.keptBy(nil)
 		if class.Len() > 0 {
 			s.reopen(class)
 		}
@@ -71,7 +71,7 @@ func (r *headReservation) block(class *equivalenceClass) {
 		r.blocked = map[*equivalenceClass]bool{}
 	}
 	r.blocked[class] = true
-	class.blockedBy = r
+	class.keptBy(r)
 }
 
 // appliesTo reports whether the workload must spare the reserved places, because it

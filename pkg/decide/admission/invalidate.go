@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"muster.dev/muster/pkg/decide/quota"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
 // A refused class stays blocked, and a head reservation stays as it was made, until
@@ -145,7 +144,7 @@ func (d *decision) requeue() {
 		r.stale = r.stale || happened
 	}
 	for _, q := range s.sorted {
-		for class := range q.blocked {
+		for _, class := range q.blocked.concerned(s.events.concern(q, happened), d.now) {
 			if d.mayHaveChanged(class, happened) {
 				s.reopen(class)
 			}
@@ -153,12 +152,34 @@ func (d *decision) requeue() {
 	}
 }
 
+// concern returns which classes of a queue the events may concern: at least those of which
+// mayHaveChanged is true, and that are not due. happened is whether reservations are stale.
+func (e *events) concern(q *queue, happened bool) (by concerns) {
+	freed := e.quotaFreed[q.quota.Root()]
+	if e.clusterAdded || e.clustersChanged || e.namespaces && q.quota.Selector() != nil || e.shownEnded && q.quota.ShowsPlaceholders() {
+		return always
+	}
+	if happened || e.keptEnded {
+		by |= keptBack
+	}
+	if e.capacityGrew || e.shareBaseChanged || freed {
+		by |= anyRoom
+	}
+	if freed {
+		by |= moreQuota
+	}
+	if e.ranges.any() {
+		by |= otherRanges
+	}
+	return by
+}
+
 // mayHaveChanged reports whether the events may change the refusal of the class;
 // happened is whether reservations are stale.
 func (d *decision) mayHaveChanged(class *equivalenceClass, happened bool) bool {
 	e, q := &d.state.events, class.queue
 	freed := e.quotaFreed[q.quota.Root()]
-	due := !class.retryAt.IsZero() && !d.now.Before(class.retryAt)
+	due := isDue(class.retryAt, d.now)
 	switch {
 	case e.clusterAdded, e.clustersChanged, due, e.namespaces && q.quota.Selector() != nil, len(class.first().beyond) > 0 && e.ranges.has(class.first().Workload.Namespace), e.shownEnded && q.quota.ShowsPlaceholders(), happened && (class.blockedBy != nil || class.sparing):
 		return true
@@ -190,43 +211,4 @@ func (s *State) invalidateVerdict(flavored *flavoredSignature, cluster string) {
 // may now reclaim what they could not before; if quota was kept for it, that is over.
 func (d *decision) noteUsage(q *queue, a quota.Assess) {
 	d.effects.usageGrew = d.effects.usageGrew || q.keepsQuota() || a.Level > 0 || d.state.fair()
-}
-
-// reopenPreemptors reopens the classes that tried preemption in vain and for which the
-// decision has since changed something. It reports whether there are any.
-func (d *decision) reopenPreemptors() (opened bool) {
-	e := &d.effects
-	evicted := d.plan.Evictions[e.evictionsSeen:]
-	if len(evicted) == 0 && !e.reservationsReplanned && !e.usageGrew {
-		return false
-	}
-	for _, q := range d.state.sorted {
-		for class := range q.blocked {
-			if class.triedPreemption && (e.reservationsReplanned || !d.isHopeless(class, evicted)) {
-				d.state.reopen(class)
-				opened = true
-			}
-		}
-	}
-	e.evictionsSeen, e.reservationsReplanned, e.usageGrew = len(d.plan.Evictions), false, false
-	return opened
-}
-
-// isHopeless reports whether these evictions cannot help the first gang of the class: it had
-// no places with all of its candidates gone, and the evicted gangs were among them.
-// Placements and shares of a decision do not help it either.
-func (d *decision) isHopeless(class *equivalenceClass, evicted []Eviction) bool {
-	s, w := d.state, class.first()
-	if class.hopelessAt != s.departed {
-		return false
-	}
-	for _, e := range evicted {
-		g := s.started[e.Workload]
-		byPolicy := e.Reason.Kind == workload.ReasonPreempted // a drain asks no policy
-		evictedBefore := s.evictedFor[w.Workload.ID][e.Workload] || s.evictedFor[e.Workload][w.Workload.ID]
-		if !byPolicy || evictedBefore || e.Workload == w.Workload.ID || !w.queue.quota.SameTree(g.queue.quota) || !w.mayEvictByAnyPolicy(g) {
-			return false
-		}
-	}
-	return true
 }

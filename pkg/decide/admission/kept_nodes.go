@@ -170,7 +170,7 @@ func (d *decision) dropKept(cluster string) {
 func (d *decision) retryWithoutKept(w *Waiting, clusters []string) {
 	for _, cluster := range clusters {
 		for _, p := range d.keptFrom(w, cluster, d.now) {
-			w.class.sparing = true
+			w.class.spares()
 			w.class.retryBy(p.until)
 		}
 	}

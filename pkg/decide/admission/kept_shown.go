@@ -41,7 +41,7 @@ func (d *decision) keptForShown(w *Waiting, flavored *flavoredSignature, cluster
 	case found.cut:
 		return d.retryWhenAllowed(w.class)
 	case found.undecided:
-		w.class.sparing = true
+		w.class.spares()
 		return &workload.Reason{
 			Kind:    workload.ReasonUnknown,
 			Message: fmt.Sprintf("undecided: it fits in cluster %s, and whether a gang before it, which is shown there as placeholder pods, could use its places is not known within the steps of a search", cluster),
@@ -49,7 +49,7 @@ func (d *decision) keptForShown(w *Waiting, flavored *flavoredSignature, cluster
 	case with <= without:
 		return nil
 	}
-	w.class.sparing = true
+	w.class.spares()
 	return &workload.Reason{
 		Kind:    workload.ReasonBehindHead,
 		Message: fmt.Sprintf("it fits in cluster %s, but its places are kept for a gang before it that is shown there as placeholder pods: that one would lack places for %d pods instead of %d", cluster, with, without),

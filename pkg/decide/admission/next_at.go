@@ -16,9 +16,7 @@ func (d *decision) nextAt() time.Time {
 		note(d.state.backingOff[0].NotBefore)
 	}
 	for _, q := range d.state.sorted {
-		for class := range q.blocked {
-			note(class.retryAt)
-		}
+		note(q.blocked.nextAfter(d.now))
 		if !q.strict() && q.all.Len() > 0 && !q.head().Since.IsZero() {
 			note(q.head().patienceEnd())
 		}

@@ -92,7 +92,7 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 		return nil, nil
 	}
 	if d.mustSpare(w) || d.getsNodesLater(w) { // until the reservation ends, or begins
-		w.class.sparing = true
+		w.class.spares()
 	}
 	if len(d.keptParts) > 0 {
 		d.retryWithoutKept(w, d.state.clustersFor(w))
@@ -106,13 +106,13 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 		d.spend(w.queue, stepsPerCandidate*len(a.candidates))
 	}
 	if barred && !w.class.triedPreemption { // until usage permits it
-		w.class.triedPreemption, w.class.hopelessAt = true, notHopeless
+		w.class.tried(notHopeless)
 	}
 	if len(sets) == 0 && !(w.Nominated && len(terminating) > 0) {
 		return nil, nil
 	}
 	if !w.class.triedPreemption {
-		w.class.triedPreemption, w.class.hopelessAt = true, d.state.departed
+		w.class.tried(d.state.departed)
 	}
 	d.reserveHeads(w)
 	if parts := d.partsOf(sets); len(parts) > 0 {
@@ -130,7 +130,7 @@ func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignatur
 	cut := false
 	from := clustersOf(sets)
 	if len(from) > 1 { // evictions of others in one cluster may leave those in another to be enough
-		w.class.hopelessAt = notHopeless
+		w.class.mayBeHelped()
 	}
 	for _, cluster := range d.state.offering(d.state.clustersFor(w), a.Flavors) {
 		if d.state.fleets[cluster].Len() == 0 {
@@ -145,7 +145,7 @@ func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignatur
 			}
 			other = cheaper(other, found)
 			if !p.hopeless {
-				w.class.hopelessAt = notHopeless
+				w.class.mayBeHelped()
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func (d *decision) releaseFrom(w *Waiting, a quota.Assess, others bool) (from []
 		if !sharesAny(o, of) || policy == reclaimed && (!others || !q.MayReclaimFrom(o.queue.quota, of)) || !w.mayEvict(o.asStarted(), policy) {
 			continue
 		}
-		w.class.triedPreemption, w.class.hopelessAt = true, notHopeless // more may be free later
+		w.class.tried(notHopeless) // more may be free later
 		if d.askedNow(o) {
 			w.class.retryBy(d.now.Add(leastRun))
 			continue
@@ -134,9 +134,15 @@ func (d *decision) withdrawFor(w *Waiting, o quotaVictim) {
 func (d *decision) reopenAfter(from []quotaVictim) {
 	shown := slices.ContainsFunc(from, func(o quotaVictim) bool { return o.Asked.Placeholders })
 	for _, q := range d.state.sorted {
-		for class := range q.blocked {
-			freed := q.quota.SameTree(from[0].queue.quota) && (class.triedPreemption || class.mayFitQuota())
-			if freed || shown && q.quota.ShowsPlaceholders() {
+		by := concerns(0)
+		switch {
+		case shown && q.quota.ShowsPlaceholders():
+			by = always
+		case q.quota.SameTree(from[0].queue.quota):
+			by = anyRoom | moreQuota
+		}
+		for _, class := range q.blocked.among(firstRanks{all: true}, by) {
+			if by == always || class.triedPreemption || class.mayFitQuota() {
 				d.state.reopen(class)
 			}
 		}

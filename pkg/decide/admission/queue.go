@@ -24,7 +24,7 @@ type queue struct {
 	// kept is the last head for which quota was kept from other queues.
 	kept *Waiting
 	// blocked are the classes that are not open.
-	blocked map[*equivalenceClass]bool
+	blocked blockedClasses
 	// front are the first in line down to the depth of the queue; nil when they are to be
 	// looked up again.
 	front []*Waiting
@@ -36,7 +36,7 @@ type queue struct {
 
 func newQueue(name string, of *quota.Queue) *queue {
 	q := &queue{
-		name: name, quota: of, classes: map[classKey]*equivalenceClass{}, started: map[workload.ID]*Started{}, blocked: map[*equivalenceClass]bool{}, locals: map[string]*localQueue{},
+		name: name, quota: of, classes: map[classKey]*equivalenceClass{}, started: map[workload.ID]*Started{}, locals: map[string]*localQueue{},
 	}
 	q.all = classHeap{place: placeInAll, order: q.headOrder}
 	q.open = classHeap{place: placeInOpen, order: q.backfillOrder}

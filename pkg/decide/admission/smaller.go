@@ -102,7 +102,7 @@ func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *t
 			}
 			t.missed(a, flavored, offered, why)
 		} else {
-			w.class.overQuota = append(w.class.overQuota, overQuota{a.Over.Charge, a.Charges})
+			w.class.exceeds(overQuota{a.Over.Charge, a.Charges})
 			if t.over == nil {
 				t.over = a.Over.Reason()
 			}

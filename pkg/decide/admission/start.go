@@ -20,7 +20,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	if w.Grows && len(clusters) == 0 {
 		return d.state.noGrowth(w)
 	}
-	class.overQuota, class.triedPreemption, class.cut = nil, false, false
+	class.askedAnew()
 	if why := d.state.noKind(w); why != nil {
 		return why
 	}
@@ -46,7 +46,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 		return nil
 	}
 	if t.kept && !class.triedPreemption { // until usage permits it
-		class.triedPreemption, class.hopelessAt = true, notHopeless
+		class.tried(notHopeless)
 	}
 	return t.reason()
 }
@@ -81,7 +81,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 			return false
 		}
 	} else {
-		w.class.overQuota = append(w.class.overQuota, overQuota{a.Over.Charge, a.Charges})
+		w.class.exceeds(overQuota{a.Over.Charge, a.Charges})
 		if t.over == nil {
 			t.over = a.Over.Reason()
 		}

@@ -97,10 +97,8 @@ func (s *State) SetPriority(id workload.ID, priority int32) {
 		if q.quota.Preemption == nil || !q.quota.SameTree(g.queue.quota) {
 			continue
 		}
-		for class := range q.blocked {
-			if class.first().mayEvictByAnyPolicy(g) {
-				s.reopen(class)
-			}
+		for _, class := range q.blocked.among(q.mayEvict(g), always) {
+			s.reopen(class)
 		}
 	}
 }
