@@ -41,7 +41,9 @@ const MaxPage = 500
 
 // WorkloadsRequest selects workloads; empty fields select all.
 type WorkloadsRequest struct {
-	ID        workload.ID      `json:"id,omitempty"`
+	ID workload.ID `json:"id,omitempty"`
+	// IDs are of any of these, MaxPage at most. A queue-manager of an earlier version ignores them.
+	IDs       []workload.ID    `json:"ids,omitempty"`
 	Name      string           `json:"name,omitempty"`
 	Namespace string           `json:"namespace,omitempty"`
 	Queue     string           `json:"queue,omitempty"`
@@ -77,6 +79,14 @@ func (r WorkloadsRequest) CheckOrder() error {
 		return fmt.Errorf("order %s: only waiting workloads have a position; want phase %s alone", r.Order, workload.Queued)
 	case r.After != 0:
 		return fmt.Errorf("order %s: want its pages to continue behind a workload, not behind submission %d", r.Order, r.After)
+	}
+	return nil
+}
+
+// CheckIDs refuses more ids than a page has.
+func (r WorkloadsRequest) CheckIDs() error {
+	if len(r.IDs) > MaxPage {
+		return fmt.Errorf("ids: there are %d, want %d at most", len(r.IDs), MaxPage)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -55,18 +56,25 @@ func (m messages) publish(ctx context.Context, queue, id string, payload event.P
 // askTimeout bounds a query to queue-manager.
 const askTimeout = 5 * time.Second
 
-// Record queries queue-manager for a workload; nil if it has none.
-func (m messages) Record(ctx context.Context, id workload.ID) (*workload.Record, error) {
+// Records queries queue-manager for workloads; those that it does not have are left out. One of
+// an earlier version, which does not know the request for several, answers with others, which are
+// left out as well.
+func (m messages) Records(ctx context.Context, ids []workload.ID) ([]workload.Record, error) {
+	request := query.WorkloadsRequest{IDs: ids}
+	if len(ids) == 1 {
+		request = query.WorkloadsRequest{ID: ids[0]}
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	answer, err := m.queries.Workloads(ctx, query.WorkloadsRequest{ID: id})
+	answer, err := m.queries.Workloads(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("ask for workload %s: %w", id, err)
+		return nil, fmt.Errorf("ask for %d workloads, %s the first: %w", len(ids), ids[0], err)
 	}
-	if len(answer.Workloads) == 0 {
-		return nil, nil
+	asked := make(map[workload.ID]bool, len(ids))
+	for _, id := range ids {
+		asked[id] = true
 	}
-	return &answer.Workloads[0], nil
+	return slices.DeleteFunc(answer.Workloads, func(r workload.Record) bool { return !asked[r.ID] }), nil
 }
 
 // mostEstimated is how many pages of waiting workloads are asked for at once: as many as

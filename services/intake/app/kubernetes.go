@@ -144,7 +144,7 @@ func resync(ctx context.Context, b *bus.Bus, d *kubecontroller.Controller, look 
 			}
 			continue
 		}
-		d.EnqueueAll()
+		d.Resync(ctx)
 	}
 }
 

@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	registration "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/kube/apiserver"
 	"muster.dev/muster/pkg/manifest/appwrapper"
-	"muster.dev/muster/pkg/manifest/bundle"
 )
 
 // resources are the watched resources.
@@ -48,8 +49,11 @@ type Client struct {
 	objects   dynamic.Interface
 	core      kubernetes.Interface
 	kinds     *apiserver.Resources
-	webhooks  string                                                               // the configuration of webhooks that stamp objects; empty for none
-	informers map[schema.GroupVersionResource]map[string]cache.SharedIndexInformer // by namespace
+	webhooks  string                                                                 // the configuration of webhooks that stamp objects; empty for none
+	informers map[schema.GroupVersionResource]map[string][]cache.SharedIndexInformer // by namespace
+	stamping  keptAnswers[string]                                                    // suffixes of policies
+	creating  keptAnswers[creation]
+	now       func() time.Time
 }
 
 // Connect returns a client with the rights of the kubeconfig, or of the pod it
@@ -63,14 +67,27 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for objects at %s: %w", config.Host, err)
 	}
-	core, err := kubernetes.NewForConfig(config)
+	own := rest.CopyConfig(config) // Kubernetes' own kinds; definitions are served as JSON only
+	own.ContentType = runtime.ContentTypeProtobuf
+	own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	core, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", config.Host, err)
 	}
 	return &Client{
-		objects: objects, core: core, kinds: apiserver.NewResources(core.Discovery()),
-		informers: map[schema.GroupVersionResource]map[string]cache.SharedIndexInformer{},
+		objects: objects, core: core, kinds: apiserver.NewResources(core.Discovery()), now: time.Now,
+		informers: map[schema.GroupVersionResource]map[string][]cache.SharedIndexInformer{},
 	}, nil
+}
+
+// selectors select the objects of a resource that the controller reconciles, each by one of
+// them: of Ray objects those with a queue. The API server then sends nothing of the others,
+// which are those that dispatchers have created, and all that Muster has nothing to do with.
+func selectors(resource schema.GroupVersionResource) []string {
+	if resource.Group != "ray.io" {
+		return []string{""}
+	}
+	return []string{appwrapper.QueueLabel, kube.KueueQueueLabel + ",!" + appwrapper.QueueLabel}
 }
 
 // Watch caches the objects of the namespaces, or of all if there are none, until ctx
@@ -89,19 +106,25 @@ func (c *Client) Watch(ctx context.Context, namespaces []string, changed func(Ke
 		if !served {
 			continue
 		}
-		c.informers[resource] = map[string]cache.SharedIndexInformer{}
+		c.informers[resource] = map[string][]cache.SharedIndexInformer{}
 		for _, namespace := range namespaces {
-			informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, resource, namespace, 0, cache.Indexers{}, nil).Informer()
-			if err := listen(informer, resource, changed); err != nil {
-				return fmt.Errorf("watch %s: %w", resource.Resource, err)
+			for _, selector := range selectors(resource) {
+				informer := dynamicinformer.NewFilteredDynamicInformer(c.objects, resource, namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
+					o.LabelSelector = selector
+				}).Informer()
+				if err := listen(informer, resource, changed); err != nil {
+					return fmt.Errorf("watch %s: %w", resource.Resource, err)
+				}
+				c.informers[resource][namespace] = append(c.informers[resource][namespace], informer)
+				synced = append(synced, informer.HasSynced)
 			}
-			c.informers[resource][namespace] = informer
-			synced = append(synced, informer.HasSynced)
 		}
 	}
 	for _, of := range c.informers {
-		for _, informer := range of {
-			go informer.RunWithContext(ctx)
+		for _, informers := range of {
+			for _, informer := range informers {
+				go informer.RunWithContext(ctx)
+			}
 		}
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
@@ -141,8 +164,7 @@ func listen(informer cache.SharedIndexInformer, resource schema.GroupVersionReso
 	return err
 }
 
-// trim drops unused fields from the cache; of Ray objects without a queue it keeps the
-// metadata alone.
+// trim drops unused fields from the cache.
 func trim(object any) (any, error) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -151,9 +173,6 @@ func trim(object any) (any, error) {
 	u.SetManagedFields(nil)
 	if strings.HasPrefix(u.GetAPIVersion(), "ray.io/") {
 		delete(u.Object, "status")
-		if queueOf(u) == "" {
-			delete(u.Object, "spec")
-		}
 	}
 	return u, nil
 }
@@ -161,12 +180,10 @@ func trim(object any) (any, error) {
 // Object returns an object from the cache, or nil.
 func (c *Client) Object(key Key) *unstructured.Unstructured {
 	for _, namespace := range []string{key.Namespace, metav1.NamespaceAll} {
-		informer := c.informers[key.Resource][namespace]
-		if informer == nil {
-			continue
-		}
-		if found, ok, err := informer.GetStore().GetByKey(key.Namespace + "/" + key.Name); err == nil && ok {
-			return found.(*unstructured.Unstructured).DeepCopy()
+		for _, informer := range c.informers[key.Resource][namespace] {
+			if found, ok, err := informer.GetStore().GetByKey(key.Namespace + "/" + key.Name); err == nil && ok {
+				return found.(*unstructured.Unstructured).DeepCopy()
+			}
 		}
 	}
 	return nil
@@ -181,70 +198,4 @@ func resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 		}
 	}
 	return schema.GroupVersionResource{}
-}
-
-var policyBindings = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}
-
-// Suffixes of the policies that stamp an object's creator on it (deploy/policy); each
-// installation has its own prefix.
-const (
-	stampsWrappers = "-appwrapper-user"
-	stampsLabelled = "-ray-user"
-)
-
-// StampedBy names the MutatingWebhookConfiguration in which intake's own webhooks may stamp
-// objects in place of policies.
-func (c *Client) StampedBy(configuration string) { c.webhooks = configuration }
-
-// Core returns the access to Kubernetes' own kinds.
-func (c *Client) Core() kubernetes.Interface { return c.core }
-
-// Stamps reports whether a policy with that suffix is in force, or the webhooks that stand
-// for it. Without it the creator of an object could forge the policy's annotations.
-func (c *Client) Stamps(ctx context.Context, policy string) (bool, error) {
-	stamps, err := c.policyStamps(ctx, policy)
-	if stamps || err != nil || c.webhooks == "" {
-		return stamps, err
-	}
-	configuration, err := c.core.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, c.webhooks, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for the webhooks %s: %w", c.webhooks, err)
-	}
-	return slices.ContainsFunc(configuration.Webhooks, func(w registration.MutatingWebhook) bool {
-		return strings.HasPrefix(w.Name, strings.TrimPrefix(policy, "-")+".") && len(w.ClientConfig.CABundle) > 0 &&
-			w.FailurePolicy != nil && *w.FailurePolicy == registration.Fail
-	}), nil
-}
-
-func (c *Client) policyStamps(ctx context.Context, policy string) (bool, error) {
-	// From the API server's cache, as it evaluates policies: a consistent list waits up to 100
-	// ms until that cache is known to be current.
-	bindings, err := c.objects.Resource(policyBindings).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) {
-		return false, nil // this Kubernetes version does not serve them
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for the policy %s: %w", policy, err)
-	}
-	return slices.ContainsFunc(bindings.Items, func(b unstructured.Unstructured) bool { return strings.HasSuffix(b.GetName(), policy) }), nil
-}
-
-// Allowed asks the API server whether the user may create the object; why is empty if
-// so. For a kind that is not served the error matches meta.IsNoMatchError.
-func (c *Client) Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error) {
-	gv, err := schema.ParseGroupVersion(id.APIVersion)
-	if err != nil {
-		return err.Error(), nil
-	}
-	found, err := c.kinds.Of(gv.WithKind(id.Kind))
-	if err != nil {
-		return "", err
-	}
-	if found.Scope.Name() != meta.RESTScopeNameNamespace {
-		return id.Kind + " " + id.Name + " belongs to no namespace; wrap objects of namespaces only", nil
-	}
-	return apiserver.MayCreate(ctx, c.core.AuthorizationV1(), user, found.Resource, id.Namespace, id.Name)
 }

@@ -2,6 +2,7 @@ package kubecontroller
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +30,9 @@ type Messages interface {
 	// Submit and Cancel return the sequence under which NATS has stored the message.
 	Submit(ctx context.Context, queue string, submitted *event.WorkloadSubmitted) (sequence uint64, err error)
 	Cancel(ctx context.Context, queue string, cancel *event.WorkloadCancel) (sequence uint64, err error)
-	// Record queries queue-manager; nil if it has no such workload.
-	Record(ctx context.Context, id workload.ID) (*workload.Record, error)
+	// Records queries queue-manager for mostAsked workloads at most; those that it does not have
+	// are left out.
+	Records(ctx context.Context, ids []workload.ID) ([]workload.Record, error)
 }
 
 // Options are the controller's settings.
@@ -73,9 +75,13 @@ type Controller struct {
 	messages Messages
 	queue    workqueue.TypedRateLimitingInterface[Key] // of objects to reconcile
 	marks    workqueue.TypedRateLimitingInterface[Key] // of objects to mark
+	began    time.Time
 
 	mu      sync.Mutex
 	tracked map[workload.ID]*tracked
+	// named has the workloads by the names of their objects; an object that was created again
+	// has the name of the one before.
+	named map[Key][]workload.ID
 	// turns has by namespace when the last of its objects that wait may be marked.
 	turns map[string]time.Time
 }
@@ -83,7 +89,7 @@ type Controller struct {
 // New returns a controller; it needs SetCluster before Run.
 func New(o Options, messages Messages) *Controller {
 	return &Controller{
-		options: o, messages: messages, tracked: map[workload.ID]*tracked{}, turns: map[string]time.Time{}, queue: newWorkQueue(), marks: newWorkQueue(),
+		options: o, messages: messages, began: time.Now(), tracked: map[workload.ID]*tracked{}, named: map[Key][]workload.ID{}, turns: map[string]time.Time{}, queue: newWorkQueue(), marks: newWorkQueue(),
 	}
 }
 
@@ -170,12 +176,7 @@ func (c *Controller) reconcile(ctx context.Context, key Key) (time.Duration, err
 // until queue-manager confirms it.
 func (c *Controller) removed(ctx context.Context, key Key) (again time.Duration, err error) {
 	c.mu.Lock()
-	var gone []workload.ID
-	for id, k := range c.tracked {
-		if k.key == key {
-			gone = append(gone, id)
-		}
-	}
+	gone := slices.Clone(c.named[key])
 	c.mu.Unlock()
 	for _, id := range gone {
 		c.mu.Lock()

@@ -2,6 +2,7 @@ package kubecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -30,6 +31,8 @@ type crowd struct {
 	writes    []string // of marks, as kind name: content
 	submitted map[string]time.Time
 	cancelled map[string]time.Time
+	questions int
+	silent    bool // it does not answer questions about several
 }
 
 func newCrowd() *crowd {
@@ -127,10 +130,19 @@ func (w *crowd) SetFinalizer(_ context.Context, object *unstructured.Unstructure
 	return nil
 }
 
-func (w *crowd) Record(_ context.Context, id workload.ID) (*workload.Record, error) {
+func (w *crowd) Records(_ context.Context, ids []workload.ID) (found []workload.Record, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.records[id], nil
+	w.questions++
+	if w.silent && len(ids) > 1 {
+		return nil, errors.New("no answer")
+	}
+	for _, id := range ids {
+		if w.records[id] != nil {
+			found = append(found, *w.records[id])
+		}
+	}
+	return found, nil
 }
 
 func (w *crowd) Submit(_ context.Context, _ string, s *event.WorkloadSubmitted) (uint64, error) {

@@ -10,12 +10,14 @@
 //
 // Where what happens:
 //
-//	client.go                    the watch and its cache; what is asked of the API server
+//	client.go                    the watch and its cache
+//	rights.go, answers.go        what is asked of the API server about users and policies
 //	write.go, finalizer.go       what is written to it
 //	tracked.go                   what is known of the workload of each object, from events
 //	wrapper.go                   the next step for an AppWrapper
 //	rayobject.go                 the next step for a labelled Ray object
 //	submit.go, republish.go      submitting and cancelling until queue-manager answers
+//	resync.go                    asking queue-manager for the workloads of all objects
 //	creator.go                   as whom an object is submitted
 //	marks.go, events.go          the mark of an object: how often, and with what
 //	estimates.go                 when workloads that wait will start, as part of the mark

@@ -55,7 +55,7 @@ func (s *seen) Submit(_ context.Context, _ string, submitted *event.WorkloadSubm
 
 func (*seen) Cancel(context.Context, string, *event.WorkloadCancel) (uint64, error) { return 1, nil }
 
-func (*seen) Record(context.Context, workload.ID) (*workload.Record, error) { return nil, nil }
+func (*seen) Records(context.Context, []workload.ID) ([]workload.Record, error) { return nil, nil }
 
 // FuzzReconcile checks that every object is reconciled without an error, and that its
 // submission is a gang of its own namespace, with the submitter that the API server has

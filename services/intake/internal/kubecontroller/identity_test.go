@@ -53,7 +53,12 @@ type answers struct {
 	record *workload.Record
 }
 
-func (a answers) Record(context.Context, workload.ID) (*workload.Record, error) { return a.record, nil }
+func (a answers) Records(context.Context, []workload.ID) ([]workload.Record, error) {
+	if a.record == nil {
+		return nil, nil
+	}
+	return []workload.Record{*a.record}, nil
+}
 
 // TestARejectionOfASecondSubmissionIsNone: the refusal of a second submission does not
 // reject the workload, or the controller would release its object while it runs.

@@ -37,7 +37,7 @@ func (c *Controller) reconcileRay(ctx context.Context, object *unstructured.Unst
 	if !hasFinalizer(object) {
 		return c.addFinalizer(ctx, object, id)
 	}
-	if err := c.lookUp(ctx, id, &k); err != nil {
+	if err := c.lookUpUnlessNew(ctx, object, id, &k); err != nil {
 		return 0, err
 	}
 	switch {

@@ -44,6 +44,7 @@ type lossy struct {
 	submissions, cancels []time.Time
 	sequence             uint64
 	record               *workload.Record
+	questions            int      // for the record
 	events               []string // as type reason: message
 }
 
@@ -118,14 +119,14 @@ func (l *lossy) Cancel(context.Context, string, *event.WorkloadCancel) (uint64, 
 	return l.sequence, nil
 }
 
-func (l *lossy) Record(context.Context, workload.ID) (*workload.Record, error) {
+func (l *lossy) Records(context.Context, []workload.ID) ([]workload.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.questions++
 	if l.record == nil {
 		return nil, nil
 	}
-	record := *l.record
-	return &record, nil
+	return []workload.Record{*l.record}, nil
 }
 
 // play runs a controller for a span of simulated time.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -18,10 +19,11 @@ func (c *Controller) lookUp(ctx context.Context, id workload.ID, k *tracked) err
 	if k.record != nil {
 		return nil
 	}
-	record, err := c.messages.Record(ctx, id)
-	if err != nil || record == nil {
+	records, err := c.messages.Records(ctx, []workload.ID{id})
+	if err != nil || len(records) == 0 {
 		return err
 	}
+	record := &records[0]
 	k.record, k.rejected = record, nil
 	c.note(id, func(kept *tracked) {
 		if kept.record == nil {
@@ -29,6 +31,18 @@ func (c *Controller) lookUp(ctx context.Context, id workload.ID, k *tracked) err
 		}
 	})
 	return nil
+}
+
+// lookUpUnlessNew is lookUp of a workload that queue-manager may have: not of an object that was
+// created since this process began, and for which nothing has been published yet. Another intake
+// may have submitted it all the same, or the clock of the API server may be ahead; then this is a
+// repetition, which changes nothing.
+func (c *Controller) lookUpUnlessNew(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k *tracked) error {
+	created := object.GetCreationTimestamp()
+	if !k.submittedBefore && k.rejected == nil && created.After(c.began) {
+		return nil
+	}
+	return c.lookUp(ctx, id, k)
 }
 
 // submit publishes the workload, and repeats that until there is an answer: NATS may
@@ -44,7 +58,7 @@ func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmit
 	}
 	k.submitted.recordPublication(sequence, cmp.Or(c.options.RepeatAfter, queryAgainAfter), repeatMost)
 	c.note(w.ID, func(kept *tracked) {
-		kept.submitted, kept.queue, kept.warned, kept.unannounced = k.submitted, w.Queue, true, true
+		kept.submitted, kept.queue, kept.warned, kept.unannounced, kept.submittedBefore = k.submitted, w.Queue, true, true, true
 	})
 	c.options.Logger.Info("object submitted", zap.Int("try", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
 		zap.String("namespace", w.Namespace), zap.String("name", w.Name), zap.String("queue", w.Queue))

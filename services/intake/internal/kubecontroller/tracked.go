@@ -1,6 +1,8 @@
 package kubecontroller
 
 import (
+	"slices"
+
 	"muster.dev/muster/pkg/manifest/appwrapper"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -16,6 +18,8 @@ type tracked struct {
 	// submitted and cancelled are the messages that this controller has published
 	// without an answer so far.
 	submitted, cancelled publication
+	// submittedBefore: queue-manager may have it.
+	submittedBefore bool
 	// missed counts the answers of queue-manager that it has no such workload.
 	missed int
 	// warned is whether its warnings were recorded as events.
@@ -34,7 +38,15 @@ type tracked struct {
 func (c *Controller) forget(id workload.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	k := c.tracked[id]
+	if k == nil {
+		return
+	}
 	delete(c.tracked, id)
+	others := slices.DeleteFunc(c.named[k.key], func(other workload.ID) bool { return other == id })
+	if c.named[k.key] = others; len(others) == 0 {
+		delete(c.named, k.key)
+	}
 }
 
 func (c *Controller) track(id workload.ID, key Key) tracked {
@@ -44,6 +56,7 @@ func (c *Controller) track(id workload.ID, key Key) tracked {
 	if k == nil {
 		k = &tracked{key: key}
 		c.tracked[id] = k
+		c.named[key] = append(c.named[key], id)
 	}
 	return *k
 }
@@ -82,7 +95,7 @@ func (k *tracked) learn(record *workload.Record) {
 	if record.Phase != workload.Queued || k.record != nil && k.record.Attempt != record.Attempt {
 		k.standing = Standing{} // of a wait that is over
 	}
-	k.record, k.rejected, k.submitted = record, nil, publication{}
+	k.record, k.rejected, k.submitted, k.submittedBefore = record, nil, publication{}, true
 	k.unannounced = k.unannounced || record.Phase == workload.Queued
 }
 
@@ -123,19 +136,6 @@ func (c *Controller) heard(id workload.ID, change func(*tracked)) {
 	}
 	c.mu.Unlock()
 	if k != nil {
-		c.queue.Add(k.key)
-	}
-}
-
-// EnqueueAll reconciles every object with a fresh record from queue-manager, because
-// events may have been missed.
-func (c *Controller) EnqueueAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.tracked {
-		if k.rejected == nil {
-			k.record = nil
-		}
 		c.queue.Add(k.key)
 	}
 }

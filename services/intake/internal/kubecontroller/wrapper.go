@@ -111,7 +111,7 @@ func endedBefore(status map[string]any) bool {
 
 // progress looks up the workload, and submits it if queue-manager does not have it.
 func (c *Controller) progress(ctx context.Context, object *unstructured.Unstructured, wrapper appwrapper.Wrapper, id workload.ID, queue string, ended bool, k *tracked) (time.Duration, error) {
-	if err := c.lookUp(ctx, id, k); err != nil {
+	if err := c.lookUpUnlessNew(ctx, object, id, k); err != nil {
 		return 0, err
 	}
 	if k.record != nil || k.rejected != nil || ended {

@@ -24,7 +24,7 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 	if r.ID != "" && uuid.Validate(string(r.ID)) != nil || r.AfterID != "" && uuid.Validate(string(r.AfterID)) != nil {
 		return query.WorkloadsAnswer{Workloads: []workload.Record{}, Selected: len(r.Labels) > 0}, nil
 	}
-	if err := errors.Join(query.CheckLabels(r.Labels), r.CheckOrder()); err != nil {
+	if err := errors.Join(query.CheckLabels(r.Labels), r.CheckOrder(), r.CheckIDs()); err != nil {
 		return query.WorkloadsAnswer{}, fmt.Errorf("list workloads: %w", err)
 	}
 	var found []state.StoredWorkload
@@ -75,6 +75,9 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 	if r.ID != "" {
 		add("id = $%d::uuid", string(r.ID))
 	}
+	if len(r.IDs) > 0 {
+		add("id = ANY($%d::uuid[])", validIDs(r.IDs))
+	}
 	if r.Name != "" {
 		add("name = $%d", r.Name)
 	}
@@ -109,6 +112,17 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 		where += " AND " + labels(condition)
 	}
 	return where, args
+}
+
+// validIDs returns the ids that may be of workloads.
+func validIDs(ids []workload.ID) []string {
+	valid := []string{} // not null, which an array of no id would be
+	for _, id := range ids {
+		if uuid.Validate(string(id)) == nil {
+			valid = append(valid, string(id))
+		}
+	}
+	return valid
 }
 
 // holdsPlaces reports whether every workload in a phase holds places, as the ledger demands.

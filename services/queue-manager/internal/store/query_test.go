@@ -51,6 +51,9 @@ func TestPagesWithinPlaces(t *testing.T) {
 		"behind none":              {query.WorkloadsRequest{Within: all, AfterID: "00000000-0000-5000-8000-000000000000"}, nil, false},
 		"behind no id":             {query.WorkloadsRequest{Within: all, AfterID: "x"}, nil, false},
 		"everywhere":               {query.WorkloadsRequest{AfterID: ids["hidden-2"]}, []string{"third", "hidden-3"}, false},
+		"several ids, one is none": {query.WorkloadsRequest{IDs: []workload.ID{ids["third"], "x", ids["first"], "00000000-0000-5000-8000-000000000000"}}, []string{"first", "third"}, false},
+		"ids that are none":        {query.WorkloadsRequest{IDs: []workload.ID{"x"}}, nil, false},
+		"several ids in a queue":   {query.WorkloadsRequest{IDs: []workload.ID{ids["third"], ids["hidden-1"]}, Within: all}, []string{"third"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
