@@ -46,20 +46,38 @@ func installDefinitions(ctx context.Context, client dynamic.Interface) error {
 	return nil
 }
 
-// awaitCreations returns when AppWrappers can be created: for some seconds the policies of
-// the API server do not know the types of new definitions.
+// probes are objects of each kind that the admission policies concern, by resource. They are
+// created in a dry run, and refused.
+func probes() map[schema.GroupVersionResource]*unstructured.Unstructured {
+	probe := func(version, kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": version, "kind": kind, "spec": map[string]any{},
+			"metadata": map[string]any{"name": "probe", "labels": map[string]any{"muster.dev/queue-name": "probe"}},
+		}}
+	}
+	ray := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}
+	}
+	return map[schema.GroupVersionResource]*unstructured.Unstructured{
+		{Group: "workload.codeflare.dev", Version: "v1beta1", Resource: "appwrappers"}: probe("workload.codeflare.dev/v1beta1", "AppWrapper"),
+		ray("rayclusters"): probe("ray.io/v1", "RayCluster"),
+		ray("rayjobs"):     probe("ray.io/v1", "RayJob"),
+	}
+}
+
+// awaitCreations returns when objects can be created: for some seconds the policies of the API
+// server do not know the types of new definitions. The API server reads the schemas of a kind for
+// its policies, which takes seconds, when the first object of it is created; here that is a probe
+// and not the first object of a user.
 func awaitCreations(ctx context.Context, client dynamic.Interface) error {
-	probe := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper",
-		"metadata": map[string]any{"name": "probe"}, "spec": map[string]any{},
-	}}
-	wrappers := client.Resource(schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta1", Resource: "appwrappers"})
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, crdsServed, true, func(ctx context.Context) (bool, error) {
-		_, err := wrappers.Namespace(rbac.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return !apierrors.IsServiceUnavailable(err), nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait until AppWrappers can be created: %w", err)
+	for resource, probe := range probes() {
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, crdsServed, true, func(ctx context.Context) (bool, error) {
+			_, err := client.Resource(resource).Namespace(rbac.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return !apierrors.IsServiceUnavailable(err), nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until %s can be created: %w", resource.GroupResource(), err)
+		}
 	}
 	return nil
 }
