@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // processPatience bounds a start and a take-over.
@@ -34,18 +36,17 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 	defer first.stop()
 	now, peak := residentOf(first.cmd.Process.Pid)
 	fmt.Printf("  start to ready to decide           %s   %d MB resident, %d MB at its peak\n", time.Since(began).Round(10*time.Millisecond), megabytes(now), megabytes(peak))
+	second, err := s.replaceBeginner(first)
+	if err != nil {
+		return err
+	}
+	first = second
+	defer first.stop()
 	if err := s.quiet(); err != nil {
 		return err
 	}
-	fmt.Printf("  and to have its checkpoint stored and all commands repeated to a NATS without data %s\n", time.Since(began).Round(10*time.Millisecond))
-	if err := s.node(); err != nil {
-		return err
-	}
-	if _, err := s.admission(); err != nil {
-		return err
-	}
-	second, err := s.start()
-	if err != nil {
+	fmt.Printf("  until a checkpoint is stored and all commands are repeated to a NATS without data %s\n", time.Since(began).Round(10*time.Millisecond))
+	if second, err = s.start(); err != nil {
 		return err
 	}
 	defer second.stop()
@@ -60,6 +61,48 @@ func takeOvers(ctx context.Context, url string, waiting int) error {
 		return err
 	}
 	return s.outbox()
+}
+
+// replaceBeginner measures a take-over from a leader whose term begins: it still repeats commands
+// and stores its checkpoint. The standby has read the state. It returns the successor.
+func (s *site) replaceBeginner(first *process) (successor *process, err error) {
+	if err := s.node(); err != nil {
+		return nil, err
+	}
+	if _, err := s.admission(); err != nil {
+		return nil, err
+	}
+	if successor, err = s.start(); err != nil {
+		return nil, err
+	}
+	still, err := s.busy()
+	if err == nil {
+		err = s.takeOver(still+"killed (SIGKILL)", first, syscall.SIGKILL)
+	}
+	if err != nil {
+		successor.stop()
+		return nil, err
+	}
+	first.stop()
+	return successor, nil
+}
+
+// busy returns what a leader has not done yet of the begin of its term, as words of a line.
+func (s *site) busy() (words string, err error) {
+	conn, err := pgx.Connect(s.ctx, s.url)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(s.ctx)) }()
+	var commands int
+	var stored bool
+	if err := conn.QueryRow(s.ctx, `SELECT (SELECT count(*) FROM outbox), EXISTS (SELECT FROM bases)`).Scan(&commands, &stored); err != nil {
+		return "", err
+	}
+	if commands == 0 && stored {
+		return "whose term has begun ", nil
+	}
+	return fmt.Sprintf("with %d messages to publish and checkpoint stored: %t, ", commands, stored), nil
 }
 
 // replaceLeaders measures two take-overs: the leader is killed, and the next one paused. It
