@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/test/bench/figures"
 )
 
 // handsAtOnce is how many creations by hand are under way, as many as the
@@ -29,7 +30,7 @@ type burst struct{ created, running float64 }
 // the machine, so single rounds differ much; the median is what counts.
 func bursts(ctx context.Context, o options) error {
 	var bares, musters, ratios [2][]float64
-	fmt.Printf("%d gangs at once, gangs a second; the baseline is a bare cluster, by hand:\n", o.burst)
+	fmt.Println(figures.Header(fmt.Sprintf("%d gangs at once, gangs a second; the baseline is a bare cluster, by hand", o.burst)))
 	fmt.Printf("  %-8s %30s   %30s\n", "", "to the last RayCluster created", "to the last gang running")
 	line := func(what string, bare, muster burst, ratio [2]float64) {
 		fmt.Printf("  %-8s %8.1f %10.1f %10.2f   %8.1f %10.1f %10.2f", what, bare.created, muster.created, ratio[0], bare.running, muster.running, ratio[1])
@@ -51,19 +52,11 @@ func bursts(ctx context.Context, o options) error {
 		line(fmt.Sprintf("round %d", round+1), bare, muster, ratio)
 		fmt.Printf("   %s\n", admitted.Round(time.Millisecond))
 	}
-	line("median", burst{median(bares[0]), median(bares[1])}, burst{median(musters[0]), median(musters[1])},
-		[2]float64{median(ratios[0]), median(ratios[1])})
-	fmt.Print("\n\n")
+	line("median", burst{figures.Median(bares[0]), figures.Median(bares[1])}, burst{figures.Median(musters[0]), figures.Median(musters[1])},
+		[2]float64{figures.Median(ratios[0]), figures.Median(ratios[1])})
+	fmt.Printf("\n  %-8s created: baseline %s, Muster %s; running: baseline %s, Muster %s\n\n", "spread",
+		figures.Spread(bares[0]), figures.Spread(musters[0]), figures.Spread(bares[1]), figures.Spread(musters[1]))
 	return nil
-}
-
-func median(figures []float64) float64 {
-	sorted := slices.Sorted(slices.Values(figures))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 0 {
-		return (sorted[middle-1] + sorted[middle]) / 2
-	}
-	return sorted[middle]
 }
 
 // burstByHand creates the gangs on a cluster without Muster. Their pods are gated as Muster

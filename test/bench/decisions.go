@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/test/bench/figures"
 )
 
 const (
@@ -26,12 +27,12 @@ const (
 // are measured.
 var gangSizes = []struct{ pods, samples int }{{3, decisionSamples}, {8, 1000}, {64, 300}, {512, 100}}
 
-// decisions measures the decision alone, in memory: gangs of several sizes on
+// newGangs measures the decision alone, in memory: gangs of several sizes on
 // clusters of different sizes with different backlogs that do not fit. The
 // baseline is the naive scan: on each event every waiting gang is tried again,
 // with the same search for places.
-func decisions() error {
-	fmt.Printf("Decisions in memory, a new gang (waiting: %d shapes that do not fit):\n", shapes)
+func newGangs() error {
+	fmt.Println(figures.Header(fmt.Sprintf("Decisions in memory, a new gang (waiting: %d shapes that do not fit)", shapes)))
 	fmt.Printf("  %6s %8s %6s %12s %10s %10s %14s %12s\n", "nodes", "waiting", "pods", "decisions/s", "p50", "p99", "naive scan", "times faster")
 	for _, nodes := range []int{1000, 5000, 15000} {
 		for _, waiting := range []int{0, 10_000, 100_000} {
@@ -44,14 +45,12 @@ func decisions() error {
 				}
 				mean := meanOf(took)
 				fmt.Printf("  %6d %8d %6d %12.0f %10s %10s %14s %12.0f\n", nodes, waiting, size.pods, float64(time.Second)/float64(mean),
-					fine(quantile(took, 0.50)), fine(quantile(took, 0.99)), fine(naive+mean), float64(naive+mean)/float64(mean))
+					fine(figures.Quantile(took, 0.50)), fine(figures.Quantile(took, 0.99)), fine(naive+mean), float64(naive+mean)/float64(mean))
 			}
 		}
 	}
-	if err := largeDecisions(); err != nil {
-		return err
-	}
-	return nodeEvents()
+	fmt.Println()
+	return nil
 }
 
 func meanOf(took []time.Duration) time.Duration {
@@ -66,10 +65,10 @@ func meanOf(took []time.Duration) time.Duration {
 // topology, to refuse it with a proof, to have others evicted for it.
 func largeDecisions() error {
 	const nodes = 5000
-	fmt.Printf("\nOther decisions on %d nodes:\n", nodes)
+	fmt.Println(figures.Header(fmt.Sprintf("Other decisions on %d nodes", nodes)))
 	show := func(what string, took []time.Duration, err error) error {
 		if err == nil {
-			fmt.Printf("  %-64s p50 %10s p99 %10s\n", what, fine(quantile(took, 0.50)), fine(quantile(took, 0.99)))
+			fmt.Printf("  %-64s p50 %10s p99 %10s\n", what, fine(figures.Quantile(took, 0.50)), fine(figures.Quantile(took, 0.99)))
 		}
 		return err
 	}
@@ -96,6 +95,7 @@ func largeDecisions() error {
 			return err
 		}
 	}
+	fmt.Println()
 	return nil
 }
 
@@ -103,6 +103,7 @@ func largeDecisions() error {
 // the backlog takes.
 func nodeEvents() error {
 	const nodes, waiting = 5000, 100_000
+	header := figures.Header(fmt.Sprintf("One node event on %d nodes with %d waiting", nodes, waiting))
 	before := heap()
 	d := newDeciding(nodes, 0, nil)
 	empty := heap()
@@ -122,8 +123,8 @@ func nodeEvents() error {
 		}
 	}
 	naive := d.naive(waiting)
-	fmt.Printf("\nOne node event on %d nodes with %d waiting: p50 %s, p99 %s; naive scan %s\n", nodes, waiting,
-		fine(quantile(took, 0.50)), fine(quantile(took, 0.99)), fine(naive))
+	fmt.Printf("%s: p50 %s, p99 %s; naive scan %s\n", header,
+		fine(figures.Quantile(took, 0.50)), fine(figures.Quantile(took, 0.99)), fine(naive))
 	fmt.Printf("Heap in use: %d nodes %.0f MB, %d waiting %.0f MB more\n\n", nodes, mega(empty-before), waiting, mega(full-empty))
 	runtime.KeepAlive(d)
 	return nil

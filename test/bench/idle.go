@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/test/bench/figures"
 )
 
 // settleFor lets the operator and the scheduler finish with one gang before the
@@ -34,6 +34,7 @@ func idle(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	header := figures.Header(fmt.Sprintf("Submission to RayCluster created, one at a time, %d gangs", o.idle))
 	var bare, muster []time.Duration
 	for i := range o.idle {
 		took, err := s.createByHand(ctx, fmt.Sprintf("bare-%d", i), 1)
@@ -62,22 +63,18 @@ func idle(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	fmt.Printf("Submission to RayCluster created, one at a time, %d gangs:\n", o.idle)
-	fmt.Printf("  %-36s %10s %10s\n", "", "p50", "p99")
-	fmt.Printf("  %-36s %10s %10s\n", "bare create (baseline)", show(quantile(bare, 0.50)), show(quantile(bare, 0.99)))
-	fmt.Printf("  %-36s %10s %10s\n", "Muster", show(quantile(muster, 0.50)), show(quantile(muster, 0.99)))
+	fmt.Println(header)
+	fmt.Printf("  %-36s %10s %10s   %s\n", "", "p50", "p99", "half of them")
+	line := func(what string, took []time.Duration) {
+		fmt.Printf("  %-36s %10s %10s   %s\n", what, figures.Millis(figures.Quantile(took, 0.50)), figures.Millis(figures.Quantile(took, 0.99)), figures.Middle(took))
+	}
+	line("bare create (baseline)", bare)
+	line("Muster", muster)
 	passing.print()
 	fmt.Printf("  %-36s %10.2f %10.2f\n\n", "ratio", ratio(muster, bare, 0.50), ratio(muster, bare, 0.99))
 	return nil
 }
 
-func quantile(samples []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
-}
-
 func ratio(a, b []time.Duration, q float64) float64 {
-	return float64(quantile(a, q)) / float64(quantile(b, q))
+	return float64(figures.Quantile(a, q)) / float64(figures.Quantile(b, q))
 }
-
-func show(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }

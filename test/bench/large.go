@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/test/bench/figures"
 	"muster.dev/muster/test/stack"
 )
 
@@ -44,7 +45,7 @@ func large(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("One gang of %d pods, from its submission\n", o.large)
+	fmt.Println(figures.Header(fmt.Sprintf("One gang of %d pods, from its submission", o.large)))
 	seen := map[workload.Phase]bool{}
 	for d := range following.C {
 		_, payload, err := d.Event()
@@ -80,13 +81,13 @@ func (s *site) largeByHand(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	header, began := figures.Header("The same RayCluster, created by hand"), time.Now()
 	if _, err := s.createByHand(ctx, name, size-1); err != nil {
 		return err
 	}
 	select {
 	case times := <-pods:
-		fmt.Printf("The same RayCluster, created by hand\n")
+		fmt.Println(header)
 		times.print(began)
 	case <-ctx.Done():
 		return fmt.Errorf("the cluster created by hand did not come to run: %w", ctx.Err())

@@ -25,6 +25,9 @@ import (
 )
 
 func main() {
+	if settings := os.Getenv(childVariable); settings != "" {
+		os.Exit(runChild(settings))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var o options
@@ -32,8 +35,9 @@ func main() {
 	flag.IntVar(&o.burst, "burst", 1000, "gangs submitted at once")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often the burst is measured")
 	flag.IntVar(&o.large, "large", 512, "pods of one large gang")
+	flag.IntVar(&o.takeOvers, "takeovers", 10, "how often each service is killed")
 	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
-	flag.StringVar(&o.section, "section", "all", "what is measured: decisions (in memory), cluster (on real parts) or all")
+	flag.StringVar(&o.section, "section", "all", "which tables are taken, `names` with commas in between: "+sectionNames())
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process, services included, to a `file`")
 	flag.Parse()
 	if *profile != "" {
@@ -67,39 +71,20 @@ func startProfile(path string) (stop func(), err error) {
 
 type options struct {
 	idle, burst, rounds, large int
+	takeOvers                  int
 	fleet                      string
 	section                    string
 }
 
 func run(ctx context.Context, o options) error {
-	switch o.section {
-	case "all", "decisions", "cluster":
-	default:
-		return fmt.Errorf("section %q: want decisions, cluster or all", o.section)
-	}
-	if o.section != "cluster" {
-		fmt.Printf("Muster on %d cores\n\n", runtime.NumCPU())
-		if err := decisions(); err != nil {
-			return fmt.Errorf("decisions: %w", err)
-		}
-	}
-	if o.section == "decisions" {
-		return nil
+	chosen, err := sectionsOf(o.section)
+	if err != nil {
+		return err
 	}
 	fmt.Printf("Muster on %d cores, fleet %s, durable Postgres\n\n", runtime.NumCPU(), o.fleet)
-	if o.idle > 0 {
-		if err := idle(ctx, o); err != nil {
-			return fmt.Errorf("idle latency: %w", err)
-		}
-	}
-	if o.burst > 0 && o.rounds > 0 {
-		if err := bursts(ctx, o); err != nil {
-			return fmt.Errorf("burst: %w", err)
-		}
-	}
-	if o.large > 1 {
-		if err := large(ctx, o); err != nil {
-			return fmt.Errorf("large gang: %w", err)
+	for _, s := range chosen {
+		if err := s.take(ctx, o); err != nil {
+			return fmt.Errorf("section %s: %w", s.name, err)
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"muster.dev/muster/test/bench/figures"
 )
 
 // stages notes when the messages of a gang pass by on NATS, to tell where the
@@ -86,7 +88,7 @@ func (st *stages) print() {
 	for _, stage := range append(stageOf, struct{ subject, stage string }{"", "created"}) {
 		took := st.took[stage.stage]
 		if len(took) > 0 {
-			fmt.Printf("    %-32s %10s %10s\n", stage.stage, show(quantile(took, 0.50)), show(quantile(took, 0.99)))
+			fmt.Printf("    %-32s %10s %10s\n", stage.stage, figures.Millis(figures.Quantile(took, 0.50)), figures.Millis(figures.Quantile(took, 0.99)))
 		}
 	}
 }

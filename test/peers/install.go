@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
+
+	"muster.dev/muster/deploy/crd"
 )
 
 const (
@@ -32,8 +34,8 @@ var (
 		"MutatingWebhookConfiguration":   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 		"ValidatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 	}
-	// hooked are the resources whose webhooks are installed: those that RayClusters need.
-	hooked = []string{"rayclusters", "workloads", "workloads/status", "clusterqueues", "localqueues", "resourceflavors", "cohorts"}
+	// hooked are the resources whose webhooks are installed, beside those of the kind.
+	hooked = []string{"workloads", "workloads/status", "clusterqueues", "localqueues", "resourceflavors", "cohorts"}
 )
 
 // installKueue creates what Kueue's kustomization has: definitions with their conversion,
@@ -50,6 +52,11 @@ func (s *site) installKueue(ctx context.Context, port int) error {
 	}
 	if err := s.create(ctx, secrets, kueueNamespace, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\n", kueueSecret)); err != nil {
 		return err
+	}
+	if s.kind.wraps {
+		if err := s.installAppWrappers(ctx); err != nil {
+			return err
+		}
 	}
 	root, err := sources(ctx)
 	if err != nil {
@@ -101,6 +108,19 @@ func (s *site) installDefinitions(ctx context.Context, root string, port int) er
 	return nil
 }
 
+// installAppWrappers creates the definitions of AppWrappers, which Kueue has to find when it starts.
+func (s *site) installAppWrappers(ctx context.Context) error {
+	for _, document := range crd.Documents() {
+		if err := s.create(ctx, definitions, "", string(document)); err != nil {
+			return err
+		}
+	}
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := s.dynamic.Resource(appWrappers).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		return err == nil, nil // asked again until they are served
+	})
+}
+
 func service(path string, port int) map[string]any {
 	return map[string]any{"namespace": kueueNamespace, "name": kueueService, "path": path, "port": int64(port)}
 }
@@ -127,7 +147,7 @@ func (s *site) installHooks(ctx context.Context, root string, port int) error {
 		kept := []any{}
 		for _, hook := range all {
 			hook := hook.(map[string]any)
-			if !needed(hook) {
+			if !s.needs(hook) {
 				continue
 			}
 			path, _, err := unstructured.NestedString(hook, "clientConfig", "service", "path")
@@ -148,12 +168,12 @@ func (s *site) installHooks(ctx context.Context, root string, port int) error {
 	return nil
 }
 
-// needed reports whether a webhook is for one of the resources here.
-func needed(hook map[string]any) bool {
+// needs reports whether a webhook is for one of the resources here.
+func (s *site) needs(hook map[string]any) bool {
 	rules, _, _ := unstructured.NestedSlice(hook, "rules") // absent reads as empty
 	for _, rule := range rules {
 		named, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resources")
-		if slices.ContainsFunc(named, func(r string) bool { return slices.Contains(hooked, r) }) {
+		if slices.ContainsFunc(named, func(r string) bool { return r == s.kind.resource.Resource || slices.Contains(hooked, r) }) {
 			return true
 		}
 	}

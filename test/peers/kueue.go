@@ -53,10 +53,10 @@ func sources(ctx context.Context) (string, error) {
 }
 
 // openKueue installs Kueue on a fresh cluster and runs its manager.
-func openKueue(ctx context.Context, o options, queues, gpus int) (_ *site, err error) {
+func openKueue(ctx context.Context, o options, of kind, queues, gpus int) (_ *site, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	s, err := openCluster(ctx, o, "kueue")
+	s, err := openCluster(ctx, o, of, "kueue")
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func freePorts(count int) (ports []int, err error) {
 	return ports, nil
 }
 
-// configuration is Kueue's own default for RayClusters, without the limits on its requests
+// configuration is Kueue's own default for one kind of gangs, without the limits on its requests
 // to the API server, and with the tools for people left out.
 const configuration = `apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -112,8 +112,10 @@ controller:
     LocalQueue.kueue.x-k8s.io: 1
     ClusterQueue.kueue.x-k8s.io: 1
     RayCluster.ray.io: 5
+    RayJob.ray.io: 5
+    AppWrapper.workload.codeflare.dev: 5
 integrations:
-  frameworks: ["ray.io/raycluster"]
+  frameworks: [%[5]q]
 `
 
 // runKueue starts the manager and returns when it is ready.
@@ -121,7 +123,7 @@ func (s *site) runKueue(ctx context.Context, o options, dir string, ports []int)
 	certificates := filepath.Join(dir, "certificates")
 	file := filepath.Join(dir, "kueue.yaml")
 	if err := errors.Join(os.Mkdir(certificates, 0o700),
-		os.WriteFile(file, fmt.Appendf(nil, configuration, ports[0], ports[1], ports[2], certificates), 0o600)); err != nil {
+		os.WriteFile(file, fmt.Appendf(nil, configuration, ports[0], ports[1], ports[2], certificates, s.kind.framework), 0o600)); err != nil {
 		return err
 	}
 	var log bytes.Buffer

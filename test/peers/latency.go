@@ -2,32 +2,31 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/test/bench/figures"
 )
 
 // idle measures the time from the creation of a gang to its admission, one at a time. The
 // time of the creation's own request counts.
-func idle(ctx context.Context, o options, open opened) (p50, p99 time.Duration, err error) {
-	s, err := open(ctx, o, 1, plenty)
+func idle(ctx context.Context, o options, of kind, open opened) (took []time.Duration, err error) {
+	s, err := open(ctx, o, of, 1, plenty)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	defer s.close()
 	if _, err := s.first(ctx); err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	took, err := s.oneByOne(ctx, gangs("gang", o.idle, 1, 1), nil)
-	return quantile(took, 0.50), quantile(took, 0.99), err
+	return s.oneByOne(ctx, gangs("gang", o.idle, 1, 1), nil)
 }
 
 // first measures the first gang of a site. The API server reads the schemas of RayClusters
 // for its policies, and compiles them, when the first one is created.
 func (s *site) first(ctx context.Context) (time.Duration, error) {
 	took, err := s.oneByOne(ctx, gangs("first", 1, 1, 1), nil)
-	return quantile(took, 0.50), err
+	return figures.Quantile(took, 0.50), err
 }
 
 // oneByOne creates gangs one after the other, each after what makes room for it.
@@ -61,12 +60,4 @@ func (s *site) oneByOne(ctx context.Context, all []gang, room func(i int) error)
 		}
 	}
 	return took, nil
-}
-
-func quantile(samples []time.Duration, q float64) time.Duration {
-	if len(samples) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

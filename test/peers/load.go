@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -10,14 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"muster.dev/muster/pkg/service/pause"
-	"muster.dev/muster/test/stack"
 )
-
-var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
 
 const (
 	// clientsAtOnce is how many requests of the load are under way.
@@ -26,7 +21,7 @@ const (
 	retryAfter = 100 * time.Millisecond
 )
 
-// gang is a RayCluster of a head and a worker.
+// gang is a head and a worker.
 type gang struct {
 	name, queue string
 	gpus        int
@@ -49,11 +44,11 @@ func names(all []gang) (names []string) {
 
 // submit creates a gang with the label of its queue.
 func (s *site) submit(ctx context.Context, g gang) error {
-	var object unstructured.Unstructured
-	if err := json.Unmarshal([]byte(stack.Labelled(stack.RayCluster(g.name, 1, g.gpus), s.label, g.queue)), &object.Object); err != nil {
-		return fmt.Errorf("read manifest: %w", err)
+	object, err := s.kind.object(g, s.label)
+	if err != nil {
+		return err
 	}
-	return s.createObject(ctx, rayClusters, namespace, &object)
+	return s.createObject(ctx, s.kind.resource, namespace, object)
 }
 
 func (s *site) submitAll(ctx context.Context, all []gang) error {
@@ -62,8 +57,8 @@ func (s *site) submitAll(ctx context.Context, all []gang) error {
 
 func (s *site) deleteAll(ctx context.Context, all []gang) error {
 	return each(ctx, all, func(ctx context.Context, g gang) error {
-		if err := s.dynamic.Resource(rayClusters).Namespace(namespace).Delete(ctx, g.name, metav1.DeleteOptions{}); err != nil {
-			return fmt.Errorf("delete RayCluster %q: %w", g.name, err)
+		if err := s.dynamic.Resource(s.kind.resource).Namespace(namespace).Delete(ctx, g.name, metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("delete %s %q: %w", s.kind.resource.Resource, g.name, err)
 		}
 		return nil
 	})
@@ -78,7 +73,7 @@ func each(ctx context.Context, all []gang, do func(context.Context, gang) error)
 	return group.Wait()
 }
 
-// admissions notes when each RayCluster is first seen admitted: not suspended.
+// admissions notes when each gang is first seen admitted: its object is there, and not suspended.
 type admissions struct {
 	mu   sync.Mutex
 	at   map[string]time.Time
@@ -88,16 +83,16 @@ type admissions struct {
 // watch begins to note admissions, until the context ends. The API server drops a watcher
 // that falls behind, so what was missed is listed and the watch begun again.
 func (s *site) watch(ctx context.Context) (*admissions, error) {
-	clusters := s.dynamic.Resource(rayClusters).Namespace(namespace)
-	watching, err := clusters.Watch(ctx, metav1.ListOptions{})
+	objects := s.dynamic.Resource(s.watched).Namespace(namespace)
+	watching, err := objects.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("watch RayClusters: %w", err)
+		return nil, fmt.Errorf("watch %s: %w", s.watched.Resource, err)
 	}
 	seen := &admissions{at: map[string]time.Time{}, news: make(chan struct{}, 1)}
 	go func() {
 		for ctx.Err() == nil {
 			seen.follow(watching)
-			list, err := clusters.List(ctx, metav1.ListOptions{})
+			list, err := objects.List(ctx, metav1.ListOptions{})
 			if err != nil {
 				_ = pause.For(ctx, retryAfter) // the loop ends with the context
 				continue
@@ -105,7 +100,7 @@ func (s *site) watch(ctx context.Context) (*admissions, error) {
 			for i := range list.Items {
 				seen.note(&list.Items[i])
 			}
-			if again, err := clusters.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}); err == nil {
+			if again, err := objects.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}); err == nil {
 				watching = again
 			}
 		}

@@ -1,6 +1,7 @@
-// Command peers measures Kueue and Muster under the same load: RayClusters that are created
-// with a queue's label, as by kubectl. An object is admitted when its spec.suspend becomes
-// false. It also measures RayClusters that are submitted to Muster over NATS.
+// Command peers measures Kueue and Muster under the same load: RayClusters, RayJobs and AppWrappers
+// that are created with a queue's label, as by kubectl. An object is admitted when its
+// spec.suspend becomes false; an AppWrapper of Muster when the RayCluster in it is created. It also
+// measures RayClusters that are submitted to Muster over NATS.
 //
 // For each measurement Kueue and Muster take turns, each on a dev cluster of its own without
 // KubeRay, so that what else the machine does concerns both.
@@ -17,20 +18,30 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/test/bench/figures"
 )
 
 // options are the flags.
 type options struct {
-	burst, idle  int
-	queues       int
-	deep         int
-	replaced     int
-	fleet        string
-	kueue        string // its binary; empty builds it
-	binaryDir    string
-	printKueue   bool
-	withoutNATS  bool
-	withoutDepth bool
+	burst, idle int
+	rounds      int
+	queues      int
+	deep        int
+	replaced    int
+	fleet       string
+	kueue       string // its binary; empty builds it
+	binaryDir   string
+	printKueue  bool
+	kinds       string
+	sections    string
+}
+
+// takes reports whether a section is measured.
+func (o options) takes(section string) bool {
+	return o.sections == "all" || slices.Contains(strings.Split(o.sections, ","), section)
 }
 
 func main() {
@@ -39,6 +50,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.burst, "burst", 1000, "gangs created at once")
 	flag.IntVar(&o.idle, "idle", 100, "gangs created one after the other")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often what is measured at once is measured")
 	flag.IntVar(&o.queues, "queues", 30, "queues of the burst with several queues")
 	flag.IntVar(&o.deep, "deep", 5000, "gangs that wait in the measurements behind a backlog")
 	flag.IntVar(&o.replaced, "replaced", 100, "gangs that end and are replaced from the backlog")
@@ -46,8 +58,8 @@ func main() {
 	flag.StringVar(&o.kueue, "kueue", "", "`binary` of Kueue; without it, Kueue is built from its module")
 	flag.StringVar(&o.binaryDir, "out", "bin", "`directory` of the binary that is built")
 	flag.BoolVar(&o.printKueue, "v", false, "print what Kueue logs")
-	flag.BoolVar(&o.withoutNATS, "without-nats", false, "leave out the measurements over NATS")
-	flag.BoolVar(&o.withoutDepth, "without-backlog", false, "leave out the measurements behind a backlog")
+	flag.StringVar(&o.kinds, "kinds", "raycluster,rayjob,appwrapper", "what gangs are created as, `names` with commas in between; each has a table")
+	flag.StringVar(&o.sections, "section", "all", "what is measured, `names` with commas in between: "+strings.Join(sectionNames(), ", ")+" or all")
 	flag.Parse()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -55,21 +67,50 @@ func main() {
 	}
 }
 
+// validate returns the kinds that are measured.
+func (o options) validate() ([]kind, error) {
+	if o.burst < 1 || o.idle < 1 || o.rounds < 1 || o.queues < 1 || o.deep < 1 || o.replaced < 1 || o.replaced > o.deep {
+		return nil, errors.New("-burst, -idle, -rounds, -queues, -deep and -replaced: want at least 1, and -replaced at most -deep")
+	}
+	for _, section := range strings.Split(o.sections, ",") {
+		if section != "all" && !slices.Contains(sectionNames(), section) {
+			return nil, fmt.Errorf("-section %q: want %s or all", section, strings.Join(sectionNames(), ", "))
+		}
+	}
+	return kindsOf(o.kinds)
+}
+
 func run(ctx context.Context, o options) error {
-	if o.burst < 1 || o.idle < 1 || o.queues < 1 || o.deep < 1 || o.replaced < 1 || o.replaced > o.deep {
-		return errors.New("-burst, -idle, -queues, -deep and -replaced: want at least 1, and -replaced at most -deep")
+	chosen, err := o.validate()
+	if err != nil {
+		return err
 	}
 	if o.kueue == "" {
-		var err error
 		if o.kueue, err = build(ctx, o.binaryDir); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("Kueue %s and Muster on %d cores, fleet %s, without KubeRay; load before: %s\n\n", kueueVersion, runtime.NumCPU(), o.fleet, load())
-	kueue, muster, nats, err := measure(ctx, o)
-	if err != nil {
-		return err
+	fmt.Printf("Kueue %s and Muster on %d cores, fleet %s, without KubeRay\n\n", kueueVersion, runtime.NumCPU(), o.fleet)
+	var last table // of RayClusters
+	for _, of := range chosen {
+		header := figures.Header(of.title + " created with a queue's label, as by kubectl")
+		kueue, muster, err := measure(ctx, o, of)
+		if err != nil {
+			return err
+		}
+		t := table{o: o, kueue: kueue, muster: muster}
+		t.print(header)
+		if of.resource == rayClusters {
+			last = t
+		}
 	}
-	printTable(o, kueue, muster, nats)
+	if o.takes(natsSection) && slices.ContainsFunc(chosen, func(of kind) bool { return of.resource == rayClusters }) {
+		header := figures.Header("RayClusters submitted to Muster over NATS")
+		if last.nats, err = measureNATS(ctx, o); err != nil {
+			return fmt.Errorf("muster over nats: %w", err)
+		}
+		last.printNATS(header)
+	}
+	last.printRatios()
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/test/bench/figures"
 )
 
 const (
@@ -22,84 +23,99 @@ const (
 	small = 10
 )
 
-// figures are what is measured of a peer.
-type figures struct {
-	burst, burstQueues float64       // gangs admitted per second
-	first              time.Duration // the first gang after the API server's start
-	p50, p99           time.Duration
-	behind             time.Duration // median, of a gang that fits behind those that do not
-	replaced           float64       // gangs admitted per second in place of others that ended
-	writes             float64       // of the API server for each gang of the burst, its creation included
-	used               time.Duration // processor time for each gang of the burst
+// results are what is measured of a peer.
+type results struct {
+	burst, burstQueues []float64       // gangs admitted per second, by round
+	first              time.Duration   // the first gang after the API server's start
+	idle               []time.Duration // one at a time
+	behind             []time.Duration // of a gang that fits behind those that do not
+	replaced           []float64       // gangs admitted per second in place of others that ended, by round
+	writes             float64         // of the API server for each gang of the burst, its creation included
+	used               time.Duration   // processor time for each gang of the burst
 }
 
-// measure takes the figures of Kueue, of Muster by kubectl and of Muster over NATS, in turns.
-func measure(ctx context.Context, o options) (kueue, muster, nats figures, err error) {
-	for _, m := range measurements(o) {
-		for _, peer := range []struct {
-			name string
-			open opened
-			f    *figures
-		}{{"kueue", openKueue, &kueue}, {"muster", openMuster, &muster}} {
-			if err := m.take(ctx, peer.open, peer.f); err != nil {
-				return kueue, muster, nats, fmt.Errorf("%s: %s: %w", peer.name, m.name, err)
+// measure takes the figures of Kueue and of Muster by kubectl for a kind of gangs, in turns.
+func measure(ctx context.Context, o options, of kind) (kueue, muster results, err error) {
+	for _, m := range measurements() {
+		if !o.takes(m.section) {
+			continue
+		}
+		rounds := 1
+		if m.repeated {
+			rounds = o.rounds
+		}
+		for range rounds {
+			for _, peer := range []struct {
+				name string
+				open opened
+				r    *results
+			}{{"kueue", openKueue, &kueue}, {"muster", openMuster, &muster}} {
+				if err := m.take(ctx, o, of, peer.open, peer.r); err != nil {
+					return kueue, muster, fmt.Errorf("%s: %s of %s: %w", peer.name, m.section, of.title, err)
+				}
+				fmt.Fprintf(os.Stderr, "peers: measured %s of %s with %s, load %s\n", m.section, peer.name, of.title, figures.Load())
 			}
-			fmt.Fprintf(os.Stderr, "peers: measured %s of %s, load %s\n", m.name, peer.name, load())
 		}
 	}
-	if !o.withoutNATS {
-		if nats, err = measureNATS(ctx, o); err != nil {
-			return kueue, muster, nats, fmt.Errorf("muster over nats: %w", err)
-		}
-	}
-	return kueue, muster, nats, nil
+	return kueue, muster, nil
 }
 
 // measurement takes one or more figures of a peer on a fresh cluster.
 type measurement struct {
-	name string
-	take func(context.Context, opened, *figures) error
+	section  string
+	repeated bool // in rounds
+	take     func(context.Context, options, kind, opened, *results) error
 }
 
-func measurements(o options) []measurement {
-	all := []measurement{
-		{"burst in one queue", func(ctx context.Context, open opened, f *figures) (err error) {
-			f.burst, err = burst(ctx, o, open, 1, f)
+// natsSection has the measurements over NATS, which Kueue has no counterpart of.
+const natsSection = "nats"
+
+func measurements() []measurement {
+	return []measurement{
+		{"burst", true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
+			rate, err := burst(ctx, o, of, open, 1, r)
+			r.burst = append(r.burst, rate)
 			return err
 		}},
-		{fmt.Sprintf("burst in %d queues", o.queues), func(ctx context.Context, open opened, f *figures) (err error) {
-			f.burstQueues, err = burst(ctx, o, open, o.queues, nil)
+		{"queues", true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
+			rate, err := burst(ctx, o, of, open, o.queues, nil)
+			r.burstQueues = append(r.burstQueues, rate)
 			return err
 		}},
-		{"one at a time", func(ctx context.Context, open opened, f *figures) (err error) {
-			f.p50, f.p99, err = idle(ctx, o, open)
+		{"idle", false, func(ctx context.Context, o options, of kind, open opened, r *results) (err error) {
+			r.idle, err = idle(ctx, o, of, open)
+			return err
+		}},
+		{"behind", false, func(ctx context.Context, o options, of kind, open opened, r *results) (err error) {
+			r.behind, err = behind(ctx, o, of, open)
+			return err
+		}},
+		{"replaced", true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
+			rate, err := replaced(ctx, o, of, open)
+			r.replaced = append(r.replaced, rate)
 			return err
 		}},
 	}
-	if o.withoutDepth {
-		return all
+}
+
+// sectionNames lists the sections of the flag.
+func sectionNames() (names []string) {
+	for _, m := range measurements() {
+		names = append(names, m.section)
 	}
-	return append(all,
-		measurement{fmt.Sprintf("behind %d that do not fit", o.deep), func(ctx context.Context, open opened, f *figures) (err error) {
-			f.behind, err = behind(ctx, o, open)
-			return err
-		}},
-		measurement{fmt.Sprintf("replaced with %d waiting", o.deep), func(ctx context.Context, open opened, f *figures) (err error) {
-			f.replaced, err = replaced(ctx, o, open)
-			return err
-		}})
+	return append(names, natsSection)
 }
 
 // burst measures how fast gangs that all fit are admitted, from the first creation to the
 // last admission. With cost, it also measures what the gangs cost.
-func burst(ctx context.Context, o options, open opened, queues int, cost *figures) (perSecond float64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
-	defer cancel()
-	s, err := open(ctx, o, queues, plenty/queues)
+func burst(ctx context.Context, o options, of kind, open opened, queues int, cost *results) (perSecond float64, err error) {
+	s, err := open(ctx, o, of, queues, plenty/queues)
 	if err != nil {
 		return 0, err
 	}
 	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, burstTimeout) // ends the watch before its API server
+	defer cancel()
 	first, err := s.first(ctx)
 	if err != nil {
 		return 0, err
@@ -139,59 +155,56 @@ func perSecondOf(count int, began, last time.Time) float64 {
 	return float64(count) / last.Sub(began).Seconds()
 }
 
-// filled opens a site whose one queue is full of gangs of one GPU, and behind them waits a
-// backlog.
-func filled(ctx context.Context, o options, open opened, full, each int) (s *site, fillers []gang, seen *admissions, err error) {
-	if s, err = open(ctx, o, 1, full); err != nil {
-		return nil, nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
+// fill fills the one queue of a site with gangs of one GPU, and has a backlog wait behind them.
+func (s *site) fill(ctx context.Context, o options, full, each int) (fillers []gang, seen *admissions, err error) {
 	if seen, err = s.watch(ctx); err != nil {
-		return s, nil, nil, err
+		return nil, nil, err
 	}
 	fillers = gangs("filler", full, 1, 1)
-	if err = s.submitAll(ctx, fillers); err != nil {
-		return s, nil, nil, err
+	if err := s.submitAll(ctx, fillers); err != nil {
+		return nil, nil, err
 	}
-	if _, err = seen.await(ctx, names(fillers), len(fillers)); err != nil {
-		return s, nil, nil, err
+	if _, err := seen.await(ctx, names(fillers), len(fillers)); err != nil {
+		return nil, nil, err
 	}
-	if err = s.submitAll(ctx, gangs("waiting", o.deep, 1, each)); err != nil {
-		return s, nil, nil, err
+	if err := s.submitAll(ctx, gangs("waiting", o.deep, 1, each)); err != nil {
+		return nil, nil, err
 	}
-	err = s.awaitWaiting(ctx, o.deep)
-	return s, fillers, seen, err
+	return fillers, seen, s.awaitWaiting(ctx, o.deep)
 }
 
 // behind measures a small gang that comes behind a backlog of gangs that need more than
 // there is: a gang ends, and a small one fits in its place.
-func behind(ctx context.Context, o options, open opened) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
-	defer cancel()
-	s, fillers, _, err := filled(ctx, o, open, small, small+1)
+func behind(ctx context.Context, o options, of kind, open opened) ([]time.Duration, error) {
+	s, err := open(ctx, o, of, 1, small)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer s.close()
-	took, err := s.oneByOne(ctx, gangs("small", small, 1, 1), func(i int) error {
+	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
+	defer cancel()
+	fillers, _, err := s.fill(ctx, o, small, small+1)
+	if err != nil {
+		return nil, err
+	}
+	return s.oneByOne(ctx, gangs("small", small, 1, 1), func(i int) error {
 		return s.deleteAll(ctx, fillers[i:i+1])
 	})
-	return quantile(took, 0.50), err
 }
 
 // replaced measures how fast waiting gangs take the places of others that end at once.
-func replaced(ctx context.Context, o options, open opened) (perSecond float64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
-	defer cancel()
-	s, fillers, seen, err := filled(ctx, o, open, o.replaced, 1)
+func replaced(ctx context.Context, o options, of kind, open opened) (perSecond float64, err error) {
+	s, err := open(ctx, o, of, 1, o.replaced)
 	if err != nil {
 		return 0, err
 	}
 	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
+	defer cancel()
+	fillers, seen, err := s.fill(ctx, o, o.replaced, 1)
+	if err != nil {
+		return 0, err
+	}
 	began := time.Now()
 	if err := s.deleteAll(ctx, fillers); err != nil {
 		return 0, err

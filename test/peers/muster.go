@@ -19,15 +19,15 @@ import (
 
 // openMuster starts Muster's services in this process, with Postgres (with fsync) and NATS
 // beside it.
-func openMuster(ctx context.Context, o options, queues, gpus int) (*site, error) {
-	s, _, err := startMuster(ctx, o, queues, gpus)
+func openMuster(ctx context.Context, o options, of kind, queues, gpus int) (*site, error) {
+	s, _, err := startMuster(ctx, o, of, queues, gpus)
 	return s, err
 }
 
-func startMuster(ctx context.Context, o options, queues, gpus int) (_ *site, _ *stack.Stack, err error) {
+func startMuster(ctx context.Context, o options, of kind, queues, gpus int) (_ *site, _ *stack.Stack, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	s, err := openCluster(ctx, o, "muster")
+	s, err := openCluster(ctx, o, of, "muster")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,6 +66,9 @@ func startMuster(ctx context.Context, o options, queues, gpus int) (_ *site, _ *
 	}
 	s.stops = append(s.stops, running.Stop)
 	s.label, s.used = appwrapper.QueueLabel, ownTime
+	if of.wraps {
+		s.watched = rayClusters
+	}
 	s.waiting = func(ctx context.Context) (waiting int, err error) {
 		answer, err := running.Queries.Queues(ctx)
 		for _, q := range answer.Queues {

@@ -11,22 +11,26 @@ import (
 
 // measureNATS measures gangs that are submitted to Muster over NATS, from the publication
 // to the created RayCluster, which is created admitted.
-func measureNATS(ctx context.Context, o options) (f figures, err error) {
-	if f.burst, err = burstNATS(ctx, o); err != nil {
-		return f, fmt.Errorf("burst: %w", err)
+func measureNATS(ctx context.Context, o options) (r results, err error) {
+	for range o.rounds {
+		rate, err := burstNATS(ctx, o)
+		if err != nil {
+			return r, fmt.Errorf("burst: %w", err)
+		}
+		r.burst = append(r.burst, rate)
 	}
-	f.p50, f.p99, err = idleNATS(ctx, o)
-	return f, err
+	r.idle, err = idleNATS(ctx, o)
+	return r, err
 }
 
 func burstNATS(ctx context.Context, o options) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
-	defer cancel()
-	s, running, err := startMuster(ctx, o, 1, plenty)
+	s, running, err := startMuster(ctx, o, kinds()[0], 1, plenty)
 	if err != nil {
 		return 0, err
 	}
 	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
+	defer cancel()
 	if _, err := s.first(ctx); err != nil {
 		return 0, err
 	}
@@ -45,35 +49,34 @@ func burstNATS(ctx context.Context, o options) (float64, error) {
 	return perSecondOf(len(all), began, last), err
 }
 
-func idleNATS(ctx context.Context, o options) (p50, p99 time.Duration, err error) {
-	s, running, err := startMuster(ctx, o, 1, plenty)
+func idleNATS(ctx context.Context, o options) (took []time.Duration, err error) {
+	s, running, err := startMuster(ctx, o, kinds()[0], 1, plenty)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	defer s.close()
 	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
 	defer cancel()
 	if _, err := s.first(ctx); err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	seen, err := s.watch(ctx)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	var took []time.Duration
 	for _, name := range names(gangs("gang", o.idle, 1, 1)) {
 		began := time.Now()
 		if _, err := running.Bus.PublishAsync(event.SubmitSubject(queueName(0)), submission(name)); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 		last, err := seen.await(ctx, []string{name}, 1)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 		took = append(took, last.Sub(began))
 		if err := pause.For(ctx, between); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 	}
-	return quantile(took, 0.50), quantile(took, 0.99), nil
+	return took, nil
 }

@@ -31,6 +31,10 @@ type site struct {
 	admin   *rest.Config
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
+	// kind is what gangs are created as, and watched has what shows that they are admitted: by
+	// spec.suspend, or by its creation.
+	kind    kind
+	watched schema.GroupVersionResource
 	// label is the peer's label of the queue.
 	label string
 	// used returns the processor time that the peer has used so far.
@@ -41,14 +45,14 @@ type site struct {
 }
 
 // opened opens a site with a peer whose queues "queue-0" and so on have the given number of
-// GPUs each.
-type opened func(ctx context.Context, o options, queues, gpus int) (*site, error)
+// GPUs each, for gangs of a kind.
+type opened func(ctx context.Context, o options, of kind, queues, gpus int) (*site, error)
 
 func queueName(i int) string { return fmt.Sprintf("queue-%d", i) }
 
 // openCluster starts a dev cluster without KubeRay.
-func openCluster(ctx context.Context, o options, name string) (_ *site, err error) {
-	s := &site{}
+func openCluster(ctx context.Context, o options, of kind, name string) (_ *site, err error) {
+	s := &site{kind: of, watched: of.resource}
 	s.cluster, err = devcluster.Start(ctx, devcluster.Options{
 		Name: fmt.Sprintf("peers-%s-%d", name, os.Getpid()), Fleet: o.fleet, Without: []string{devcluster.KubeRay},
 	})
@@ -140,14 +144,4 @@ func ofMachine(line string) bool {
 		}
 	}
 	return false
-}
-
-// load is the machine's load average of a minute.
-func load() string {
-	content, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	first, _, _ := strings.Cut(string(content), " ")
-	return first
 }

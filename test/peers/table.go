@@ -3,48 +3,78 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"muster.dev/muster/test/bench/figures"
 )
 
-// printTable prints the figures side by side, and as its last line the ratios that
-// docs/performance.md shows: of a burst Muster's rate over Kueue's, one at a time Muster's
-// median over Kueue's.
-func printTable(o options, kueue, muster, nats figures) {
-	fmt.Printf("%-52s %10s %10s %8s\n", "created with a queue's label, as by kubectl", "Kueue", "Muster", "ratio")
-	rate := func(what string, k, m float64) {
-		fmt.Printf("%-52s %8.1f/s %8.1f/s %8s\n", what, k, m, over(m, k))
+// table has the figures of a kind of gangs side by side.
+type table struct {
+	o                   options
+	kueue, muster, nats results
+}
+
+// rate prints gangs a second, the median of the rounds and the spread of each peer; nothing of
+// what was not measured.
+func rate(what string, k, m []float64) {
+	if len(m) > 0 {
+		fmt.Printf("%-52s %8.1f/s %8.1f/s %8s   %s; %s\n", what, figures.Median(k), figures.Median(m), over(figures.Median(m), figures.Median(k)), figures.Spread(k), figures.Spread(m))
 	}
-	span := func(what string, k, m time.Duration) {
-		fmt.Printf("%-52s %10s %10s %8s\n", what, show(k), show(m), over(m.Seconds(), k.Seconds()))
+}
+
+// span prints a quantile of times, and what half of them are between.
+func span(what string, k, m []time.Duration, q float64) {
+	if len(m) > 0 {
+		ofK, ofM := figures.Quantile(k, q), figures.Quantile(m, q)
+		fmt.Printf("%-52s %10s %10s %8s   %s; %s\n", what, figures.Millis(ofK), figures.Millis(ofM), over(ofM.Seconds(), ofK.Seconds()), figures.Middle(k), figures.Middle(m))
 	}
-	rate(fmt.Sprintf("%d gangs at once, one queue", o.burst), kueue.burst, muster.burst)
-	rate(fmt.Sprintf("%d gangs at once, %d queues", o.burst, o.queues), kueue.burstQueues, muster.burstQueues)
-	span("the first gang after the API server's start", kueue.first, muster.first)
-	span("one at a time, p50", kueue.p50, muster.p50)
-	span("one at a time, p99", kueue.p99, muster.p99)
-	if !o.withoutDepth {
-		span(fmt.Sprintf("a gang that fits behind %d that do not, median", o.deep), kueue.behind, muster.behind)
-		rate(fmt.Sprintf("%d gangs end and are replaced, %d waiting", o.replaced, o.deep), kueue.replaced, muster.replaced)
+}
+
+func titles(header string) {
+	fmt.Printf("%s\n%-52s %10s %10s %8s   %s\n", header, "", "Kueue", "Muster", "ratio", "spread of Kueue; of Muster")
+}
+
+// print prints the table.
+func (t *table) print(header string) {
+	titles(header)
+	o, k, m := t.o, &t.kueue, &t.muster
+	rate(fmt.Sprintf("%d gangs at once, one queue", o.burst), k.burst, m.burst)
+	rate(fmt.Sprintf("%d gangs at once, %d queues", o.burst, o.queues), k.burstQueues, m.burstQueues)
+	if m.first > 0 {
+		span("the first gang after the API server's start", []time.Duration{k.first}, []time.Duration{m.first}, 0.5)
 	}
-	fmt.Printf("%-52s %10.1f %10.1f %8s\n", "API writes for each gang of the first burst", kueue.writes, muster.writes, over(muster.writes, kueue.writes))
-	span("processor time for each, Muster's with the load", kueue.used, muster.used)
-	if o.withoutNATS {
-		fmt.Printf("\nload after: %s\nratios to Kueue: kubectl burst %s idle %s\n", load(), over(muster.burst, kueue.burst), over(muster.p50.Seconds(), kueue.p50.Seconds()))
-		return
+	span("one at a time, p50", k.idle, m.idle, 0.50)
+	span("one at a time, p99", k.idle, m.idle, 0.99)
+	span(fmt.Sprintf("a gang that fits behind %d that do not, median", o.deep), k.behind, m.behind, 0.50)
+	rate(fmt.Sprintf("%d gangs end and are replaced, %d waiting", o.replaced, o.deep), k.replaced, m.replaced)
+	if m.writes > 0 {
+		fmt.Printf("%-52s %10.1f %10.1f %8s\n", "API writes for each gang of the last burst", k.writes, m.writes, over(m.writes, k.writes))
+		span("processor time for each, Muster's with the load", []time.Duration{k.used}, []time.Duration{m.used}, 0.5)
 	}
-	fmt.Printf("\n%-52s %10s %10s %8s\n", "submitted to Muster over NATS", "Kueue", "Muster", "ratio")
-	rate(fmt.Sprintf("%d gangs at once, one queue", o.burst), kueue.burst, nats.burst)
-	span("one at a time, p50", kueue.p50, nats.p50)
-	span("one at a time, p99", kueue.p99, nats.p99)
-	fmt.Printf("\nload after: %s\nratios to Kueue: kubectl burst %s idle %s, nats burst %s idle %s\n", load(),
-		over(muster.burst, kueue.burst), over(muster.p50.Seconds(), kueue.p50.Seconds()),
-		over(nats.burst, kueue.burst), over(nats.p50.Seconds(), kueue.p50.Seconds()))
+	fmt.Printf("load after: %s\n\n", figures.Load())
+}
+
+// printNATS prints what was measured over NATS, beside Kueue's figures.
+func (t *table) printNATS(header string) {
+	titles(header)
+	rate(fmt.Sprintf("%d gangs at once, one queue", t.o.burst), t.kueue.burst, t.nats.burst)
+	span("one at a time, p50", t.kueue.idle, t.nats.idle, 0.50)
+	span("one at a time, p99", t.kueue.idle, t.nats.idle, 0.99)
+	fmt.Printf("load after: %s\n\n", figures.Load())
+}
+
+// printRatios prints the last line: of a burst Muster's rate over Kueue's, one at a time Muster's
+// median over Kueue's; "-" of what was not measured.
+func (t *table) printRatios() {
+	burst := func(of []float64) string { return over(figures.Median(of), figures.Median(t.kueue.burst)) }
+	idle := func(of []time.Duration) string {
+		return over(figures.Quantile(of, 0.5).Seconds(), figures.Quantile(t.kueue.idle, 0.5).Seconds())
+	}
+	fmt.Printf("ratios to Kueue: kubectl burst %s idle %s, nats burst %s idle %s\n", burst(t.muster.burst), idle(t.muster.idle), burst(t.nats.burst), idle(t.nats.idle))
 }
 
 func over(a, b float64) string {
-	if b == 0 {
+	if a == 0 || b == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f", a/b)
 }
-
-func show(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }

@@ -27,6 +27,9 @@ func (s *Stack) configuration() inprocess.Config {
 	}
 }
 
+// Settings returns what the services are given, to run one in a process of its own.
+func (s *Stack) Settings() inprocess.Config { return s.configuration() }
+
 // StartService starts a service, with what the stack has now, and waits until it is ready.
 func (s *Stack) StartService(ctx context.Context, name string) error {
 	s.services.Configure(s.configuration())

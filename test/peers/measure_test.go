@@ -4,27 +4,9 @@ import (
 	"os"
 	"testing"
 	"time"
-)
 
-func TestQuantile(t *testing.T) {
-	samples := []time.Duration{4, 1, 3, 2, 5}
-	for _, test := range []struct {
-		name    string
-		samples []time.Duration
-		q       float64
-		want    time.Duration
-	}{
-		{"median", samples, 0.5, 3},
-		{"the largest of a few is their p99", samples, 0.99, 5},
-		{"none", nil, 0.5, 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := quantile(test.samples, test.q); got != test.want {
-				t.Errorf("quantile(%v, %v) = %v, want %v", test.samples, test.q, got, test.want)
-			}
-		})
-	}
-}
+	"muster.dev/muster/test/bench/figures"
+)
 
 // A peer pays for what it writes, not for what nodes and elections write anyway.
 func TestWhichWritesCount(t *testing.T) {
@@ -49,7 +31,7 @@ func TestWhichWritesCount(t *testing.T) {
 func TestProcessTimeOfThisProcess(t *testing.T) {
 	began := time.Now()
 	for processTime(os.Getpid()) == 0 && time.Since(began) < time.Minute { // use processor time
-		_ = quantile([]time.Duration{2, 1}, 0.5)
+		_ = figures.Quantile([]time.Duration{2, 1}, 0.5)
 	}
 	if got := processTime(os.Getpid()); got <= 0 || got > time.Hour {
 		t.Errorf("processTime of this process = %v, want some", got)
