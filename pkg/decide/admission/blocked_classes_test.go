@@ -45,7 +45,7 @@ func drawChange(t *rapid.T, class *equivalenceClass, now time.Time) {
 	case 7:
 		class.keptBy(nil)
 	default:
-		class.askedAnew()
+		class.triedAgain()
 	}
 }
 

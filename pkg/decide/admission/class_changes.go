@@ -46,8 +46,8 @@ func (c *equivalenceClass) keptBy(r *headReservation) {
 	c.queue.blocked.refresh(c)
 }
 
-// askedAnew forgets what an earlier attempt to start has found.
-func (c *equivalenceClass) askedAnew() {
+// triedAgain forgets what the last attempt to start has found.
+func (c *equivalenceClass) triedAgain() {
 	c.overQuota, c.triedPreemption, c.cut = nil, false, false
 	c.queue.blocked.refresh(c)
 }

@@ -20,7 +20,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	if w.Grows && len(clusters) == 0 {
 		return d.state.noGrowth(w)
 	}
-	class.askedAnew()
+	class.triedAgain()
 	if why := d.state.noKind(w); why != nil {
 		return why
 	}
