@@ -31,7 +31,8 @@ func TestScenarios(t *testing.T) {
 }
 
 // play plays a scenario twice: it must come out as it says, and the same both
-// times.
+// times. A submission that is refused without a word in the scenario would take its
+// point away.
 func play(t *testing.T, content []byte) {
 	t.Helper()
 	parsed, err := scenario.Parse(content)
@@ -57,6 +58,9 @@ func play(t *testing.T, content []byte) {
 	for _, step := range outcome.Steps {
 		for _, difference := range step.Differences {
 			t.Errorf("step %d, %s: %s", step.Step, step.Event, difference)
+		}
+		if len(step.Unexpected) > 0 {
+			t.Errorf("step %d, %s: refused are %v, and the scenario does not say so: %+v", step.Step, step.Event, step.Unexpected, step.Rejected)
 		}
 	}
 	again, err := scenario.Run(parsed)

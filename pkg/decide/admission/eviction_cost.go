@@ -65,7 +65,7 @@ func (d *decision) choiceOf(found, other *victims) *workload.PreemptionChoice {
 // are in the choice, which only operators see.
 func costText(cost workload.EvictionCost, cut bool) string {
 	if cut {
-		return lossText(cost) + "; the search for the cheapest evictions was cut at its limit, so it is not exact"
+		return cost.Message() + "; the search for the cheapest evictions was cut at its limit, so it is not exact"
 	}
-	return lossText(cost) + "; the search for the cheapest evictions was exact"
+	return cost.Message() + "; the search for the cheapest evictions was exact"
 }

@@ -67,7 +67,7 @@ func (d *decision) evict(g *Started, why workload.Reason) {
 	if why.Preemption == nil { // for no other workload
 		cost := d.state.evictionCost(g, d.now)
 		why.Preemption = &workload.PreemptionCause{Cost: &cost}
-		why.Message += "; " + lossText(cost)
+		why.Message += "; " + cost.Message()
 	}
 	d.plan.Evictions = append(d.plan.Evictions, Eviction{g.Workload.ID, why})
 }

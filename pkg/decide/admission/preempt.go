@@ -77,11 +77,16 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 	if n == nil {
 		return false
 	}
-	if d.putToChecks(w, a, false) {
-		return true
-	}
-	d.evictFor(n, list)
+	d.evictUnder(w, a, n, list)
 	return true
+}
+
+// evictUnder evicts the victims of a workload under an assignment, or first puts it to the checks
+// of that.
+func (d *decision) evictUnder(w *Waiting, a quota.Assess, n *nomination, list []candidate) {
+	if !d.putToChecks(w, a, false) {
+		d.evictFor(n, list)
+	}
 }
 
 // victimsFor returns the nomination of a workload that others are evicted for, and these

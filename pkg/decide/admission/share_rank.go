@@ -28,12 +28,12 @@ func (d *decision) sharesWith(w *Waiting, charges []quota.Charge) map[*queue]int
 // shareRanks ranks queues as Kueue does: from the root down, the branch with the larger
 // share comes first. Of equal ones the queue of the workload comes last.
 func (w *Waiting) shareRanks(queues []*queue) map[*queue]int {
-	shares := make(map[*queue][]quota.Share, len(queues))
+	shares := make(map[*queue][]quota.ExactShare, len(queues))
 	for _, q := range queues {
 		shares[q] = q.quota.Shares()
 	}
 	compare := func(a, b *queue) int {
-		if by := slices.Compare(shares[b], shares[a]); by != 0 || a == b {
+		if by := slices.CompareFunc(shares[b], shares[a], quota.ExactShare.Compare); by != 0 || a == b {
 			return by
 		}
 		switch w.queue {

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"slices"
+
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -35,10 +37,8 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 			return t.reason()
 		}
 	}
-	for _, a := range t.rest {
-		if d.makeRoom(w, a, o.flavoredFor(a), clusters) {
-			return nil
-		}
+	if d.makeRoomInAny(w, o, t.rest, clusters) {
+		return nil
 	}
 	// A search for all pods that was cut is repeated within seconds. The protection of
 	// gangs may last for hours, so nothing waits for its end that can start smaller.
@@ -100,4 +100,32 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 // it did.
 func (d *decision) makeRoom(w *Waiting, a quota.Assess, flavored *flavoredSignature, clusters []string) bool {
 	return d.preemptQuota(w, a, flavored, clusters) || d.preempt(w, a, flavored)
+}
+
+// makeRoomInAny is makeRoom under the first of the assignments for which that can be done. As in
+// Kueue, one that lacks quota which only other queues give back comes before one for which a gang
+// of the workload's own queue is evicted.
+func (d *decision) makeRoomInAny(w *Waiting, o *flavorOptions, assessed []quota.Assess, clusters []string) bool {
+	var evictOwn func()
+	for _, a := range assessed {
+		flavored := o.flavoredFor(a)
+		if d.preemptQuota(w, a, flavored, clusters) {
+			return true
+		}
+		n, list := d.victimsFor(w, a, flavored)
+		own := slices.ContainsFunc(list, func(c candidate) bool { return c.policy == withinQueue })
+		switch {
+		case n == nil:
+		case a.Mode == quota.Within || !own:
+			d.evictUnder(w, a, n, list)
+			return true
+		case evictOwn == nil:
+			evictOwn = func() { d.evictUnder(w, a, n, list) }
+		}
+	}
+	if evictOwn == nil {
+		return false
+	}
+	evictOwn()
+	return true
 }

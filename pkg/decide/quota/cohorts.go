@@ -30,7 +30,7 @@ func (t *Tree) Cohorts() []CohortUsage {
 		for _, n := range below[parent] {
 			use := CohortUsage{Name: n.name, Quota: t.linesBelow(n)}
 			if parent != nil {
-				use.Parent, use.Share = parent.name, t.share(n)
+				use.Parent, use.Share = parent.name, t.share(n).Share
 			}
 			all = append(all, use)
 			list(n)

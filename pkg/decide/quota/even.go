@@ -28,17 +28,17 @@ func (q *Queue) Evens(charges []Charge, other *Queue) bool {
 	return slices.CompareFunc(q.tree.standings(changed), before, standing.compare) < 0
 }
 
-// standing is the share of a node of a depth. part orders nodes of equal share,
-// such as those of weight zero: all that they use beyond their quota, each
-// resource as a part of what the parent can lend, in 2^-32.
+// standing is the share of a node of a depth. part orders nodes of equal share: all
+// that they use beyond their quota, each resource as a part of what the parent can
+// lend, in 2^-32.
 type standing struct {
 	depth int
-	share Share
+	share ExactShare
 	part  uint64
 }
 
 func (s standing) compare(other standing) int {
-	return cmp.Or(cmp.Compare(s.depth, other.depth), cmp.Compare(s.share, other.share), cmp.Compare(s.part, other.part))
+	return cmp.Or(cmp.Compare(s.depth, other.depth), s.share.Compare(other.share), cmp.Compare(s.part, other.part))
 }
 
 // standings returns the standings of the nodes by depth, the largest of each depth

@@ -21,7 +21,7 @@ func (t *Tree) Fairest(heads []Head, before func(i, j int) bool) int {
 		deepest = max(deepest, depth)
 	}
 	for depth := deepest; depth > 0; depth-- {
-		share := map[*node]Share{} // of the best child, by parent
+		share := map[*node]ExactShare{} // of the best child, by parent
 		for _, n := range level[depth] {
 			i := winner[n]
 			mine := heads[i].Queue.shareWith(n, heads[i].Charges)
@@ -29,7 +29,7 @@ func (t *Tree) Fairest(heads []Head, before func(i, j int) bool) int {
 			if !rivals {
 				level[depth-1] = append(level[depth-1], n.parent)
 			}
-			if !rivals || mine < share[n.parent] || mine == share[n.parent] && before(i, best) {
+			if by := mine.Compare(share[n.parent]); !rivals || by < 0 || by == 0 && before(i, best) {
 				winner[n.parent], share[n.parent] = i, mine
 			}
 		}
@@ -39,11 +39,13 @@ func (t *Tree) Fairest(heads []Head, before func(i, j int) bool) int {
 
 // shareWith is the share of an ancestor of the queue, past use included, if the
 // queue used the charges, too.
-func (q *Queue) shareWith(n *node, charges []Charge) Share {
+func (q *Queue) shareWith(n *node, charges []Charge) ExactShare {
 	before := q.tree.Begin()
 	defer q.tree.Rollback(before)
 	q.Allocate(charges)
-	return Share(add(int64(q.tree.share(n)), int64(q.tree.past(n))))
+	share := q.tree.share(n)
+	share.Share = Share(add(int64(share.Share), int64(q.tree.past(n))))
+	return share
 }
 
 // FairToEvict reports whether fair sharing lets the queue, with its charges, take what
@@ -58,7 +60,7 @@ func (q *Queue) FairToEvict(charges []Charge, other *Queue, theirs []Charge, str
 	other.Release(theirs)
 	q.Allocate(charges)
 	if strategy == LessThanInitialShare {
-		return q.tree.share(mine) < before
+		return q.tree.share(mine).Compare(before) < 0
 	}
-	return q.tree.share(mine) <= q.tree.share(branch)
+	return q.tree.share(mine).Compare(q.tree.share(branch)) <= 0
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -17,6 +18,20 @@ type Share int64
 // MaxShare is larger than all other shares.
 const MaxShare Share = math.MaxInt64
 
+// ExactShare is a Share that is compared as if it were not rounded. Nodes of weight zero, which
+// all have MaxShare, are compared by what they use, as in Kueue.
+type ExactShare struct {
+	Share
+	// part is the largest part of what the parent can lend, in 2^-62, divided by the weight
+	// unless that is zero.
+	part uint64
+}
+
+// Compare orders the smaller share first.
+func (s ExactShare) Compare(other ExactShare) int {
+	return cmp.Or(cmp.Compare(s.Share, other.Share), cmp.Compare(s.part, other.part))
+}
+
 // SetCapacity sets what the clusters have in all. It reports whether that may change
 // shares of fair sharing.
 func (t *Tree) SetCapacity(all resource.List) (shares bool) {
@@ -27,12 +42,12 @@ func (t *Tree) SetCapacity(all resource.List) (shares bool) {
 
 // Share returns the share of the queue among the children of its cohort, zero
 // for a queue without cohort.
-func (q *Queue) Share() Share { return q.tree.share(q.node) }
+func (q *Queue) Share() Share { return q.tree.share(q.node).Share }
 
 // Shares returns the shares of the queue and the cohorts above it, from the child
 // of the root down.
-func (q *Queue) Shares() []Share {
-	var shares []Share
+func (q *Queue) Shares() []ExactShare {
+	var shares []ExactShare
 	for _, n := range q.node.branch() {
 		shares = append(shares, q.tree.share(n))
 	}
@@ -40,9 +55,9 @@ func (q *Queue) Shares() []Share {
 	return shares
 }
 
-func (t *Tree) share(n *node) Share {
+func (t *Tree) share(n *node) ExactShare {
 	if n.parent == nil {
-		return 0
+		return ExactShare{}
 	}
 	return t.weighted(n, t.beyond(n))
 }
@@ -60,11 +75,11 @@ func (t *Tree) beyond(n *node) map[resource.Name]int64 {
 
 // weighted returns the largest fraction of what the parent can lend that the amounts
 // are, divided by the weight of the node.
-func (t *Tree) weighted(n *node, amounts map[resource.Name]int64) Share {
-	var largest Share
+func (t *Tree) weighted(n *node, amounts map[resource.Name]int64) (largest ExactShare) {
 	for name, amount := range amounts {
 		if lendable := t.lendable(n.parent, name); lendable > 0 && amount > 0 {
-			largest = max(largest, ratio(amount, lendable, n.weight))
+			largest.Share = max(largest.Share, ratio(amount, lendable, n.weight))
+			largest.part = max(largest.part, partOf(amount, lendable, n.weight))
 		}
 	}
 	return largest
@@ -122,4 +137,23 @@ func ratio(amount, lendable, weightMilli int64) Share {
 	}
 	share, _ := bits.Div64(hi, lo, uint64(weightMilli))
 	return Share(min(share, uint64(MaxShare-1)))
+}
+
+// partOf is amount / lendable / weight in 2^-62, as far as that can be counted; weight zero
+// counts as one.
+func partOf(amount, lendable, weightMilli int64) uint64 {
+	hi, lo := bits.Mul64(uint64(amount), 1<<62)
+	if hi >= uint64(lendable) {
+		return math.MaxUint64
+	}
+	part, _ := bits.Div64(hi, lo, uint64(lendable))
+	if weightMilli == 0 {
+		return part
+	}
+	hi, lo = bits.Mul64(part, defaultWeight)
+	if hi >= uint64(weightMilli) {
+		return math.MaxUint64
+	}
+	part, _ = bits.Div64(hi, lo, uint64(weightMilli))
+	return part
 }

@@ -31,6 +31,9 @@ type StepOutcome struct {
 	Evicted  []ReasonOutcome   `json:"evicted,omitempty"`
 	Ended    []ReasonOutcome   `json:"ended,omitempty"`
 	Rejected []ReasonOutcome   `json:"rejected,omitempty"`
+	// Unexpected are those that were rejected in a step that expects nothing: what the scenario
+	// shows may be without them.
+	Unexpected []string `json:"unexpected,omitempty"`
 	// Waiting are all that wait after the step, in the order of submission.
 	Waiting []ReasonOutcome `json:"waiting,omitempty"`
 	// Differences from what was expected, each in a sentence.

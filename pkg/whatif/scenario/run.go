@@ -81,7 +81,9 @@ func (f *File) run() (Outcome, *play, error) {
 	// What the setting up led to belongs to the first step when nothing happens
 	// in that: it is what is expected of the beginning.
 	if len(f.Steps) == 0 || len(f.Steps[0].events()) > 0 {
-		outcome.Steps = append(outcome.Steps, p.finish())
+		begun := p.finish()
+		begun.Unexpected = namesOf(begun.Rejected)
+		outcome.Steps = append(outcome.Steps, begun)
 		p.at = nil
 	}
 	for i := range f.Steps {
@@ -97,7 +99,9 @@ func (f *File) run() (Outcome, *play, error) {
 			return Outcome{}, nil, err
 		}
 		done := p.finish()
-		if s.Expect != nil {
+		if s.Expect == nil {
+			done.Unexpected = namesOf(done.Rejected)
+		} else {
 			done.Differences = p.compare(s.Expect, &done)
 			outcome.Checked++
 			outcome.Differences += len(done.Differences)
@@ -107,6 +111,13 @@ func (f *File) run() (Outcome, *play, error) {
 	}
 	outcome.Passed = outcome.Checked > 0 && outcome.Differences == 0
 	return outcome, p, nil
+}
+
+func namesOf(list []ReasonOutcome) (names []string) {
+	for _, r := range list {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // step lets the event of the step happen.

@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func Scenarios(w io.Writer, format Format, played []Played, verbose bool) error 
 	for _, p := range played {
 		fmt.Fprintf(&text, "%s  %s  %s\n", verdict(p.Outcome), p.File, p.Name)
 		for _, step := range p.Steps {
-			if verbose || len(step.Differences) > 0 {
+			if verbose || len(step.Differences)+len(step.Unexpected) > 0 {
 				writeStep(&text, step, verbose)
 			}
 		}
@@ -86,5 +87,10 @@ func writeStep(text *strings.Builder, s scenario.StepOutcome, verbose bool) {
 	}
 	for _, difference := range s.Differences {
 		fmt.Fprintf(text, "        %s\n", difference)
+	}
+	for _, r := range s.Rejected {
+		if !verbose && slices.Contains(s.Unexpected, r.Name) {
+			fmt.Fprintf(text, "        rejected, which no step expects: %s (%s)\n", r.Name, r.Reason.Message)
+		}
 	}
 }

@@ -23,13 +23,15 @@ steps:
 	right = twoOnOne + "- expect: {admitted: a, waiting: {name: b, because: Fit}}\n- end: a\n  expect: {admitted: {name: b, nodes: gpu-0}}\n"
 	wrong = twoOnOne + "- expect: {admitted: b}\n"
 	none  = twoOnOne + "- end: a\n"
+	// refused asks for more than a queue allows, and does not say that it expects that.
+	refused = twoOnOne + "- submit: {name: urgent, priority: 9001, pods: [{name: workers, requests: {nvidia.com/gpu: 1}}]}\n- expect: {waiting: b}\n"
 )
 
 func TestScenario(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"right.yaml": right, "wrong.yaml": wrong, "none.yaml": none, "fault.yaml": twoOnOne + "- expect: {waiting: {name: c, because: Fitt}}\n",
+		"right.yaml": right, "wrong.yaml": wrong, "none.yaml": none, "refused.yaml": refused, "fault.yaml": twoOnOne + "- expect: {waiting: {name: c, because: Fitt}}\n",
 		"other-fault.yaml": "nodes:\n- name: a\n  count: two\n",
 		"queues.yaml":      "queues: [{name: team, namespaces: [team]}]\nclusterQueues: [{name: lonely}]\n",
 		"bad-queues.yaml":  "queues: [{name: team}]\n",
@@ -49,6 +51,14 @@ FAIL  wrong.yaml  The second waits for the first
         admitted: got a on gpu-0, want it not admitted
 `,
 			"muster: 1 of 2 scenarios differ from what they expect\n",
+		},
+		"refused.yaml": {
+			exit.OK,
+			`ok    refused.yaml  The second waits for the first
+      step 1, submit urgent
+        rejected, which no step expects: urgent (Forbidden: priority: is 9001, but queue "default" allows 1000 at most; ask for that or less (limits are set in queue-manager's queues file))
+`,
+			"",
 		},
 		"none.yaml": {
 			exit.Failure, "none  none.yaml  The second waits for the first\n",
