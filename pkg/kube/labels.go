@@ -44,8 +44,8 @@ const (
 // 3339. Any client with the right may write it; see workload.Life.IdleTime.
 const LastUsedKey = "muster.dev/last-used"
 
-// LastCheckpointKey is an annotation on a live object: the time of the last checkpoint of
-// its work, in RFC 3339. Any client with the right may write it. An eviction is taken to
+// LastCheckpointKey is an annotation on a live object, or on one of its pods: the time of the
+// last checkpoint of its work, in RFC 3339. Any client with the right may write it. An eviction is taken to
 // lose the work since then; see workload.Life.CheckpointInterval for when that counts in a
 // decision.
 const LastCheckpointKey = "muster.dev/last-checkpoint"

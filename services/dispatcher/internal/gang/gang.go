@@ -39,6 +39,8 @@ type Pod struct {
 	GoneBy time.Time
 	// Controller makes such pods; empty when nothing does.
 	Controller Controller
+	// LastCheckpoint is when the pod reports that the work was saved; zero without a report.
+	LastCheckpoint time.Time
 }
 
 // Controller is the object that controls a pod.

@@ -15,7 +15,7 @@ import (
 func FuzzSeen(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"a","labels":{"muster.dev/attempt":"99999999999999999999","muster.dev/workload":"w"},"annotations":{"muster.dev/epoch":"-1","muster.dev/last-used":"x"},"ownerReferences":[{"controller":true,"kind":"RayJob","uid":"u"}]},"spec":{"enableInTreeAutoscaling":true,"workerGroupSpecs":[{"groupName":"g","replicas":2147483647,"numOfHosts":2147483647},{"replicas":-1},1,null]},"status":{"conditions":[{"type":"ReplicaFailure","status":"True","message":"a\nb"},7]}}`))
 	f.Add([]byte(`{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"labels":[],"annotations":"x"},"spec":[],"status":{"jobDeploymentStatus":"Failed","jobStatus":3,"rayClusterStatus":{"conditions":[[]]}}}`))
-	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"muster.dev/attempt":"1"},"deletionTimestamp":"2026-01-02T03:04:05Z","ownerReferences":[{"controller":true}]},"spec":{"schedulingGates":[{"name":"muster.dev/placement"},{"name":"x"}],"nodeSelector":{"kubernetes.io/hostname":"n"}},"status":{"phase":"Failed"}}`))
+	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"muster.dev/attempt":"1"},"annotations":{"muster.dev/last-checkpoint":"2026-01-02T03:04:05Z","x":"y"},"deletionTimestamp":"2026-01-02T03:04:05Z","ownerReferences":[{"controller":true}]},"spec":{"schedulingGates":[{"name":"muster.dev/placement"},{"name":"x"}],"nodeSelector":{"kubernetes.io/hostname":"n"}},"status":{"phase":"Failed"}}`))
 	f.Add([]byte(`{"until":"2026-01-02T03:04:05Z","for":"-1s","stopping":1}`))
 	c := &Client{cluster: "c"}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -47,7 +47,7 @@ func FuzzSeen(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want, got := podOf(pod), seen(kept); got.UID != want.UID || got.Controller != want.Controller || got.Gated != want.Gated || got.Deleting != want.Deleting {
+			if want, got := podOf(pod), seen(kept); got.UID != want.UID || got.Controller != want.Controller || got.Gated != want.Gated || got.Deleting != want.Deleting || !got.LastCheckpoint.Equal(want.LastCheckpoint) {
 				t.Fatalf("%s: pod %+v, from the cache %+v", name, want, got)
 			}
 		}

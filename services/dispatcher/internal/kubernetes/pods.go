@@ -151,7 +151,7 @@ func podOf(p *corev1.Pod) gang.Pod {
 		Workload: workload.ID(p.Labels[kube.WorkloadLabel]), Attempt: attempt, PodSet: p.Labels[kube.PodSetLabel], Replica: p.Labels[replicaLabel],
 		Node: p.Spec.NodeName, Deleting: p.DeletionTimestamp != nil, Cleanup: p.Labels["ray.io/node-type"] == "redis-cleanup",
 		GoneBy: goneBy(p), Controller: controllerOf(p), Placeholder: p.Labels[kube.PlaceholderLabel] != "" && p.Spec.NodeName == "" && p.Spec.SchedulerName == PlaceholderScheduler,
-		Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+		Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed, LastCheckpoint: reportedTime(p, kube.LastCheckpointKey),
 	}
 	for _, gate := range p.Spec.SchedulingGates {
 		if gate.Name == kube.PlacementGate {

@@ -112,8 +112,8 @@ func deletionOf(u *unstructured.Unstructured) (at time.Time, finalizers []string
 
 // reportedTime reads an annotation by which a client reports a time. One that is no time
 // is none.
-func reportedTime(u *unstructured.Unstructured, key string) time.Time {
-	at, err := time.Parse(time.RFC3339, u.GetAnnotations()[key])
+func reportedTime(o metav1.Object, key string) time.Time {
+	at, err := time.Parse(time.RFC3339, o.GetAnnotations()[key])
 	if err != nil {
 		return time.Time{}
 	}

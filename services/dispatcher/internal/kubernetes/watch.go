@@ -158,13 +158,22 @@ func trimPod(object any) (any, error) {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels: pod.Labels, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
+			Labels: pod.Labels, Annotations: checkpointOf(pod), DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
 		},
 		Spec: corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector, SchedulingGates: pod.Spec.SchedulingGates,
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}, nil
+}
+
+// checkpointOf keeps of a pod's annotations the report of its last checkpoint, if it has one.
+func checkpointOf(pod *corev1.Pod) map[string]string {
+	at, reported := pod.Annotations[kube.LastCheckpointKey]
+	if !reported {
+		return nil
+	}
+	return map[string]string{kube.LastCheckpointKey: at}
 }
 
 // Object returns an object from the cache, nil when it is not there.

@@ -125,7 +125,7 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 		seen.permitted = object.Permitted
 		seen.deleting, seen.announced = object.Deleting, []*kubernetes.Object{object}
 		seen.sizes, seen.keeps, seen.lastUsed = p.raySizes(object)
-		seen.checkpoint = object.LastCheckpoint
+		seen.checkpoint = laterOf(object.LastCheckpoint, p.savedByPods())
 	}
 	return seen
 }

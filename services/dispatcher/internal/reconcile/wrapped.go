@@ -93,6 +93,7 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 	seen := observation{standing: ours}
 	annotated, ending, done := w.anyAnnotated(), 0, []string{}
 	var saved []time.Time // when the objects with pods have saved their work; zero is the earliest
+	byPods := w.savedByPods(p)
 	for _, one := range w.items {
 		if !one.item.MakesPods && len(one.item.Done) == 0 {
 			continue
@@ -112,7 +113,7 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 			seen.message = found.Message
 		}
 		if one.item.MakesPods {
-			saved = append(saved, found.LastCheckpoint)
+			saved = append(saved, laterOf(found.LastCheckpoint, byPods[one]))
 		}
 		if annotated && len(one.item.Done) == 0 {
 			continue // annotations name the objects that count
