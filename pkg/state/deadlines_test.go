@@ -132,7 +132,7 @@ func TestABackoffIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handed, err := s.HandOver(gangID, "")
+	handed, err := s.HandOver(gangID, "", s.now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,21 +67,17 @@ func (w worded) reason(decided workload.Reason) workload.Reason {
 // HandOver returns what another goroutine needs to explain why a workload waits. who is
 // for whom it is asked: of a workload that he could not have submitted he gets an answer as if
 // it were not there; empty is for an operator.
-func (s *State) HandOver(id workload.ID, who string) (Handover, error) {
+func (s *State) HandOver(id workload.ID, who string, now time.Time) (Handover, error) {
 	e := s.live.Get(id)
 	if e == nil || who != "" && !s.queues[e.Queue].Rules.MaySubmit(who, e.Namespace) {
 		return Handover{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
 	asked, waits := s.admission.Ask(id)
 	if !waits {
-		known := workload.Explanation{Workload: id, Queue: s.admission.QueueOf(&e.Workload).Name}
-		if e.Reason != nil {
-			known.Reason = *e.Reason
-		}
-		return Handover{Known: known}, nil
+		return Handover{Known: s.standing(e, now)}, nil
 	}
 	h := Handover{Known: asked.Known, Waits: true, asked: asked, worded: wordedOf(e)}
-	h.Known.Reason = h.worded.reason(h.Known.Reason)
+	h.Known.Reason, h.Known.Eviction = h.worded.reason(h.Known.Reason), s.evictionOf(e, now)
 	return h, nil
 }
 
@@ -96,7 +92,7 @@ func (h Handover) Outdated(s *admission.State) bool { return admission.Outdated(
 // Answer returns why it waits; see admission.Answer.
 func (h Handover) Answer(s *admission.State, complete bool, now time.Time, enough func() bool) workload.Explanation {
 	explained := admission.Answer(s, complete, h.asked, now, enough)
-	explained.Reason = h.worded.reason(explained.Reason)
+	explained.Reason, explained.Eviction = h.worded.reason(explained.Reason), h.Known.Eviction
 	return explained
 }
 
@@ -112,19 +108,34 @@ func (s *State) Certify(id workload.ID) (*certificate.Document, string) {
 }
 
 // Explain returns why a workload waits and what would admit it. Of one that does not
-// wait it returns the reason alone.
+// wait it returns where it stands.
 func (s *State) Explain(id workload.ID, now time.Time) (workload.Explanation, error) {
 	e := s.live.Get(id)
 	if e == nil {
 		return workload.Explanation{}, fmt.Errorf("workload %s is not live: it has ended or was never submitted", id)
 	}
 	if explained, waits := admission.Explain(s.admission, id, now); waits {
-		explained.Reason = wordedOf(e).reason(explained.Reason)
+		explained.Reason, explained.Eviction = wordedOf(e).reason(explained.Reason), s.evictionOf(e, now)
 		return explained, nil
 	}
-	explained := workload.Explanation{Workload: id, Queue: s.admission.QueueOf(&e.Workload).Name}
+	return s.standing(e, now), nil
+}
+
+// standing returns the reason of a workload that does not wait and, if it has started, what it
+// would lose by an eviction.
+func (s *State) standing(e *entry, now time.Time) workload.Explanation {
+	explained := workload.Explanation{Workload: e.ID, Queue: s.admission.QueueOf(&e.Workload).Name, Eviction: s.evictionOf(e, now)}
 	if e.Reason != nil {
 		explained.Reason = *e.Reason
 	}
-	return explained, nil
+	return explained
+}
+
+// evictionOf returns what a workload would lose by an eviction; nil unless it has started.
+func (s *State) evictionOf(e *entry, now time.Time) *workload.EvictionCost {
+	cost, _, started := s.admission.EvictionCost(e.ID, now)
+	if !started || !e.Phase.Started() {
+		return nil
+	}
+	return &cost
 }

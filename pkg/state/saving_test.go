@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -184,5 +186,45 @@ func TestAnotherIntervalOfTheQueueCountsAtOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatAnEvictionWouldLoseIsExplained: of a workload that has started, the explanation has
+// what it would lose now, which is less once it has saved its work; of one that is being evicted
+// it has nothing.
+func TestWhatAnEvictionWouldLoseIsExplained(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, workload.Rules{Life: workload.Life{CheckpointGrace: seconds(60)}}, 3)
+	explained := func() *workload.EvictionCost {
+		t.Helper()
+		whole, err := s.Explain(gangID, s.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handed, err := s.HandOver(gangID, "", s.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(whole.Eviction, handed.Known.Eviction); diff != "" {
+			t.Errorf("to another goroutine it costs something else (-explained +handed over):\n%s", diff)
+		}
+		return whole.Eviction
+	}
+	s.created(true)
+	s.step(100 * time.Second)
+	admitted := s.gang().Times.Admitted
+	before := explained()
+	if before == nil || before.Checkpoint || !before.Since.Equal(admitted) || before.Lost <= 0 {
+		t.Fatalf("without a report it would lose %+v, want all since %s", before, admitted)
+	}
+	units := before.Lost / int64(s.now.Sub(admitted)/time.Second)
+	s.Checkpoint(&event.WorkloadCheckpoint{Workload: gangID, At: s.now.Add(-10 * time.Second)}, s.now)
+	after := explained()
+	if after == nil || !after.Checkpoint || !after.Since.Equal(s.now.Add(-10*time.Second)) || after.Lost != 10*units {
+		t.Errorf("with a report it would lose %+v, want the ten seconds since then of %d", after, units)
+	}
+	s.Requeue(&event.WorkloadRequeue{Workload: gangID}, s.now)
+	if s.is(workload.Evicting, workload.ReasonRequeued); explained() != nil {
+		t.Errorf("while it is evicted it would lose %+v, want nothing", explained())
 	}
 }

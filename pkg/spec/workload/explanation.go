@@ -24,6 +24,9 @@ type Explanation struct {
 	Changes []Change `json:"changes,omitempty"`
 	// Partial: the search for more changes was stopped because of its time.
 	Partial bool `json:"partial,omitempty"`
+	// Eviction is what the workload would lose if it was evicted now; only of one that has
+	// started.
+	Eviction *EvictionCost `json:"eviction,omitempty"`
 }
 
 // ForTenant returns the explanation as Reason.ForTenant does reasons, without the clusters

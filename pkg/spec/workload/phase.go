@@ -40,6 +40,15 @@ func (p Phase) MayBecome(next Phase) bool {
 	return false
 }
 
+// Started reports whether a workload of the phase has places and is not being torn down.
+func (p Phase) Started() bool {
+	switch p {
+	case Admitted, Dispatched, Running:
+		return true
+	}
+	return false
+}
+
 // Final reports whether the workload's fate is decided. Pods of a finished
 // workload may still hold capacity until they are seen gone.
 func (p Phase) Final() bool {

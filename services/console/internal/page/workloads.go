@@ -147,7 +147,10 @@ func MakeWorkload(d httpapi.Description, explained *query.ExplainAnswer, notExpl
 	if r.Phase == workload.Queued {
 		w.WhatIfOf = "priority, queue or size"
 	}
-	if explained != nil {
+	if explained != nil && explained.Eviction != nil {
+		w.Fields = append(w.Fields, Field{"Eviction", output.Eviction(explained.Eviction)})
+	}
+	if explained != nil && r.Phase == workload.Queued {
 		w.Explained, w.Partial = true, explained.Partial
 		for _, c := range explained.Changes {
 			w.Changes = append(w.Changes, c.Message)
@@ -196,7 +199,7 @@ func fields(r *workload.Record, now time.Time) []Field {
 		{"Hold", r.Hold.Message()}, {"Attempt", strconv.Itoa(r.Attempt)}, {"Cluster", r.Cluster}, {"Submitter", r.Submitter},
 		{"Asks", output.Requests(r.Requests())}, {"Submitted", dated(r.Times.Submitted, now)}, {"Admitted", dated(r.Times.Admitted, now)},
 		{"Dispatched", dated(r.Times.Dispatched, now)}, {"Running", dated(r.Times.Running, now)}, {"Finished", dated(r.Times.Finished, now)},
-		{"Ran", output.Ran(r, now)}, {"ID", string(r.ID)},
+		{"Ran", output.Ran(r, now)}, {"Checkpoint", dated(r.Saved().Last(r.Attempt), now)}, {"ID", string(r.ID)},
 	}
 	var filled []Field
 	for _, f := range all {

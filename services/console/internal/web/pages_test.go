@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/console/internal/page"
 )
 
@@ -123,6 +124,35 @@ func TestLinksElsewhere(t *testing.T) {
 		if !strings.Contains(content, want) {
 			t.Errorf("the page lacks %s: %s", want, content)
 		}
+	}
+	checkHTML(t, content)
+}
+
+// TestWhatAnEvictionWouldLose: the page of a workload that has started has its last checkpoint and
+// what an eviction would lose, and nothing of what would admit it.
+func TestWhatAnEvictionWouldLose(t *testing.T) {
+	t.Parallel()
+	a := newAPI(1, 1)
+	b := newBrowser(t, a, "alice", false)
+	path := "/workloads/" + string(theID)
+	const loses = "it loses 2400 accelerator-seconds since its last checkpoint at 2026-03-04T05:00:00Z"
+	if _, _, content := b.get(path); strings.Contains(content, "Checkpoint") || strings.Contains(content, "Eviction") || !strings.Contains(content, "What would admit it now") {
+		t.Errorf("one that waits: %s", content)
+	}
+	saved := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+	a.set(func() {
+		a.record.Phase, a.record.Cluster = workload.Running, "east"
+		a.record.SetSaved(a.record.Saved().Next(1, saved, saved))
+		a.cost = &workload.EvictionCost{Lost: 2400, Since: saved, Checkpoint: true, Unit: workload.UnitAccelerators}
+	})
+	_, _, content := b.another("olga").get(path) // whose answers are not kept yet
+	for _, want := range []string{"Checkpoint", "2026-03-04 05:00:00 UTC", "Eviction", loses} {
+		if !strings.Contains(content, want) {
+			t.Errorf("the page lacks %q: %s", want, content)
+		}
+	}
+	if strings.Contains(content, "What would admit it now") {
+		t.Errorf("what has started is to be admitted: %s", content)
 	}
 	checkHTML(t, content)
 }

@@ -91,9 +91,10 @@ func (s *Server) manifest(ctx context.Context, c *caller, id workload.ID) (query
 	})
 }
 
-// explanation returns why a workload waits, or why there is no explanation now.
+// explanation returns why a workload waits, or why there is no explanation now; of one that has
+// started what its eviction would lose, or nothing.
 func (s *Server) explanation(ctx context.Context, c *caller, record workload.Record) (*query.ExplainAnswer, string) {
-	if record.Phase != workload.Queued {
+	if record.Phase != workload.Queued && !record.Phase.Started() {
 		return nil, ""
 	}
 	what := c.asks("explain " + string(record.ID))
@@ -103,6 +104,8 @@ func (s *Server) explanation(ctx context.Context, c *caller, record workload.Rec
 	switch status := overhttp.StatusOf(err); {
 	case err == nil:
 		return &answer, ""
+	case record.Phase != workload.Queued:
+		return nil, ""
 	case status == http.StatusTooManyRequests:
 		return nil, "Too much is being asked at the moment; the page asks again."
 	case status == http.StatusNotFound, errors.Is(err, context.DeadlineExceeded):

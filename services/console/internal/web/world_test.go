@@ -30,7 +30,8 @@ type api struct {
 	nodes    query.NodesAnswer
 	reserved []quota.Reservation
 	record   workload.Record
-	waiting  int // workloads that wait
+	cost     *workload.EvictionCost // of its eviction, once it has started
+	waiting  int                    // workloads that wait
 	changes  []string
 	revoked  bool
 	reports  []url.Values
@@ -118,7 +119,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/v1/workloads/"+string(theID)+"/manifest":
 		reply(w, query.ManifestAnswer{Manifest: json.RawMessage(`{"kind": "RayJob", "spec": {"entrypoint": "python <b>train.py --token (masked)"}}`), Masked: 1})
 	case r.URL.Path == "/v1/workloads/"+string(theID)+"/explanation":
-		reply(w, query.ExplainAnswer{Explanation: workload.Explanation{Changes: []workload.Change{{Message: "2 fewer pods of workers"}}}})
+		explained := workload.Explanation{Changes: []workload.Change{{Message: "2 fewer pods of workers"}}}
+		if a.record.Phase.Started() {
+			explained = workload.Explanation{Eviction: a.cost}
+		}
+		reply(w, query.ExplainAnswer{Explanation: explained})
 	default:
 		problem(w, http.StatusNotFound, "there is no such thing")
 	}

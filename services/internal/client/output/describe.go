@@ -20,6 +20,8 @@ type Workload struct {
 	History []query.HistoryEntry `json:"history"`
 	// Estimates are those that were made while it waited, oldest first.
 	Estimates []query.PastEstimate `json:"estimates,omitempty"`
+	// Eviction is what it would lose if it was evicted now; only of one that has started.
+	Eviction *workload.EvictionCost `json:"eviction,omitempty"`
 }
 
 // field is a line of a description; one without a name goes on with the one before.
@@ -70,7 +72,7 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 		{"Position", position}, {"Starts", StartsIn(&d.Record, now)}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Cluster", d.Cluster},
 		{"Submitted", at(d.Times.Submitted, now)}, {"Admitted", at(d.Times.Admitted, now)},
 		{"Dispatched", at(d.Times.Dispatched, now)}, {"Running", at(d.Times.Running, now)}, {"Finished", at(d.Times.Finished, now)},
-		{"Ran", ran(&d.Record, now)},
+		{"Ran", ran(&d.Record, now)}, {"Checkpoint", Checkpoint(&d.Record, now)}, {"Eviction", Eviction(d.Eviction)},
 	})
 	if err != nil {
 		return err
@@ -93,6 +95,17 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 		return err
 	}
 	return ways(w, &d.Record)
+}
+
+// Checkpoint is when the present attempt has saved its work last; empty without a report.
+func Checkpoint(r *workload.Record, now time.Time) string { return at(r.Saved().Last(r.Attempt), now) }
+
+// Eviction is what an eviction would lose; empty while it is not known.
+func Eviction(cost *workload.EvictionCost) string {
+	if cost == nil {
+		return ""
+	}
+	return "if it is evicted now, " + cost.Message()
 }
 
 func at(t, now time.Time) string {

@@ -104,6 +104,11 @@ func explanation() output.Explanation {
 	}}
 }
 
+// evictionCost is what the workload that runs would lose by an eviction.
+func evictionCost() *workload.EvictionCost {
+	return &workload.EvictionCost{Lost: 2400, Since: now().Add(-10 * time.Minute), Checkpoint: true, Restart: 240, Return: 3600, Unit: workload.UnitAccelerators}
+}
+
 func node() query.Node {
 	return query.Node{
 		Node: capacity.Node{
@@ -215,6 +220,11 @@ func TestGolden(t *testing.T) {
 		"describe-workload-running.txt": func(w io.Writer) error {
 			return output.DescribeWorkload(w, output.Workload{Record: records()[0]}, now())
 		},
+		"describe-workload-saved.txt": func(w io.Writer) error {
+			saves := records()[0]
+			saves.SetSaved(saves.Saved().Next(2, now().Add(-10*time.Minute), now().Add(-10*time.Minute)))
+			return output.DescribeWorkload(w, output.Workload{Record: saves, Eviction: evictionCost()}, now())
+		},
 		"describe-workload-failed.txt": func(w io.Writer) error {
 			failed := records()[0]
 			failed.Kind, failed.Phase, failed.Holding, failed.Times.Finished = "RayJob", workload.Failed, false, now().Add(-time.Minute)
@@ -228,7 +238,7 @@ func TestGolden(t *testing.T) {
 		},
 		"explain.txt": func(w io.Writer) error { return output.Explain(w, explanation()) },
 		"explain-running.txt": func(w io.Writer) error {
-			return output.Explain(w, output.Explanation{Name: "glue-1", Phase: workload.Running, Explanation: workload.Explanation{Workload: "x", Queue: "default"}})
+			return output.Explain(w, output.Explanation{Name: "glue-1", Phase: workload.Running, Explanation: workload.Explanation{Workload: "x", Queue: "default", Eviction: evictionCost()}})
 		},
 		"status.txt": func(w io.Writer) error { return output.Status(w, statusAnswer()) },
 		"status-silent.txt": func(w io.Writer) error {

@@ -208,6 +208,7 @@ func Explain(w io.Writer, e Explanation) error {
 	if cause := e.Reason.Preemption; cause != nil {
 		fields = append(fields, field{"Weighed", weighed(cause.Choice)})
 	}
+	fields = append(fields, field{"Eviction", Eviction(e.Eviction)})
 	if err := writeFields(w, fields); err != nil {
 		return err
 	}

@@ -75,9 +75,27 @@ func (o *describeOptions) workload(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		d := output.Workload{Record: record, History: history.Entries, Estimates: history.Estimates}
+		d := output.Workload{Record: record, History: history.Entries, Estimates: history.Estimates, Eviction: evictionOf(ctx, client, record)}
 		return d, func(w io.Writer) error { return output.DescribeWorkload(w, d, time.Now()) }, nil
 	})
+}
+
+// costTimeout bounds the wait for what an eviction would lose, which the leader knows.
+const costTimeout = 2 * time.Second
+
+// evictionOf asks what a workload would lose if it was evicted now; nil unless it has started, or
+// when there is no answer.
+func evictionOf(ctx context.Context, client *query.Client, record workload.Record) *workload.EvictionCost {
+	if !record.Phase.Started() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, costTimeout)
+	defer cancel()
+	answer, err := client.Explain(ctx, query.ExplainRequest{ID: record.ID})
+	if err != nil {
+		return nil // all else is known without the leader
+	}
+	return answer.Eviction
 }
 
 // unfinished are the phases of workloads that wait or live.

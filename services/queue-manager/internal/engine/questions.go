@@ -44,7 +44,7 @@ type loopAnswer struct {
 // handOver answers what is quick to answer, and starts a snapshot for the rest.
 func (l *leader) handOver(q question) {
 	began := time.Now()
-	found, err := l.state.HandOver(q.ID, q.For)
+	found, err := l.state.HandOver(q.ID, q.For, l.clock.now())
 	answer := loopAnswer{Handover: found, err: err}
 	if err == nil && found.Waits && q.snapshot {
 		if l.snapshot == nil {
