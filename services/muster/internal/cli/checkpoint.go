@@ -14,7 +14,7 @@ import (
 )
 
 func checkpointCommand(s *server) *cobra.Command {
-	o, at := &requestOptions{server: s}, ""
+	o, at, path, every := &requestOptions{server: s}, "", "", time.Duration(0)
 	cmd := &cobra.Command{
 		Use:   "checkpoint NAME|ID",
 		Short: "Report that a running workload has saved its work",
@@ -23,13 +23,26 @@ comes after that. Where its queue or its manifest declares a checkpoint interval
 that lose less are evicted first.
 
 Reports that are less than ten seconds apart count as one. A job that can annotate its
-object may set muster.dev/last-checkpoint instead.
+object, or the pod that it runs in, may set muster.dev/last-checkpoint instead.
+
+With --written the command runs beside the job, until it is stopped, and reports a
+checkpoint each time that the job has written a file, such as the one that names its
+latest checkpoint. What the file has at the beginning was saved before.
 
 Over NATS this command is for operators. Over HTTP a submitter reports the checkpoints
 of its own workloads.`,
-		Example: "  muster checkpoint fine-tune\n  muster checkpoint fine-tune --at 2026-01-02T15:04:05Z",
-		Args:    program.Args(1, 1, "one name or id"),
+		Example: "  muster checkpoint fine-tune\n  muster checkpoint fine-tune --at 2026-01-02T15:04:05Z\n" +
+			"  muster checkpoint fine-tune --written /checkpoints/latest &",
+		Args: program.Args(1, 1, "one name or id"),
 		RunE: func(cmd *cobra.Command, names []string) error {
+			switch {
+			case path != "" && at != "":
+				return exit.Usagef("--at and --written are both set; want one of them")
+			case path == "" && cmd.Flags().Changed("every"):
+				return exit.Usagef("--every is for --written, which has no file")
+			case path != "":
+				return o.reportWrites(cmd, names[0], path, every)
+			}
 			var saved time.Time // zero for the time at which queue-manager reads it: the clock here may be wrong
 			if at != "" {
 				var err error
@@ -44,6 +57,8 @@ of its own workloads.`,
 	}
 	o.addFlagsWithoutWhy(cmd)
 	cmd.Flags().StringVar(&at, "at", "", "`when` it saved its work, if not now: a time, or how long ago")
+	cmd.Flags().StringVar(&path, "written", "", "the `file` of which each write is a checkpoint")
+	cmd.Flags().DurationVar(&every, "every", lookEvery, "how often to look at the file of --written")
 	return cmd
 }
 
