@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/resource"
 )
 
 // candidateSet is a set of candidates in the order of their eviction, and whether the
@@ -153,7 +154,8 @@ func (d *decision) strategies() []string {
 
 // candidates returns the gangs that the policy lets the workload evict. As in Kueue they
 // are ordered by the share of their queue (under fair sharing, the largest first), then
-// by priority (the lowest first), then by admission (the last first). Whether quota
+// by priority (the lowest first), then by admission (the last first; of those that were
+// admitted at once the one with the fewest CPUs). Whether quota
 // permits an eviction can depend on the evictions before it, so time alone must not
 // change the order. Therefore lost work is no part of it; the price of a set has it.
 func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candidate {
@@ -179,7 +181,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 				w.class.retryBy(until)
 				continue
 			}
-			list = append(list, candidate{Started: g, policy: policy, regret: d.regretOf(g), shareRank: ranks[q], evictedBefore: evictedBefore})
+			list = append(list, candidate{Started: g, policy: policy, regret: d.regretOf(g), shareRank: ranks[q], evictedBefore: evictedBefore, cpus: g.Workload.Requests()[resource.CPU]})
 		}
 	}
 	d.state.rankByUse(list)
@@ -190,7 +192,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 // byEviction orders candidates by who is evicted first.
 func byEviction(a, b candidate) int {
 	if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), byUseOfOwn(a, b), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
-		b.Admitted.Compare(a.Admitted), cmp.Compare(b.Order, a.Order)); by != 0 {
+		b.Admitted.Compare(a.Admitted), cmp.Compare(a.cpus, b.cpus), cmp.Compare(b.Order, a.Order)); by != 0 {
 		return by
 	}
 	return cmp.Compare(a.Workload.ID, b.Workload.ID)

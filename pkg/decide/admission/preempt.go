@@ -27,6 +27,8 @@ type candidate struct {
 	shareRank int
 	// useRank is the rank of its LocalQueue by falling use, where that counts; else zero.
 	useRank int
+	// cpus is what it requests of CPU.
+	cpus int64
 	// strategies is how many strategies of fair sharing, in order, may permit it.
 	strategies int
 	// evictedBefore: one of the two has been evicted for the other before, so only an
