@@ -1,6 +1,8 @@
 package simulation_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"muster.dev/muster/pkg/decide/quota"
@@ -18,5 +20,36 @@ func TestConservativeOfAnyDepth(t *testing.T) {
 				t.Errorf("the policy is %+v, %v; want depth %d", policy, err, depth)
 			}
 		})
+	}
+}
+
+// TestThePageHasEachPolicy: the table of docs/queues.md has each policy that can be simulated, and
+// no other.
+func TestThePageHasEachPolicy(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/queues.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "\n| policy, `--policy` |")
+	table, _, ends := strings.Cut(table, "\n\n")
+	if !found || !ends {
+		t.Fatal("the page has no table of policies")
+	}
+	for _, policy := range simulation.Policies() {
+		if !strings.Contains(table, "`"+policy.Name+"`") {
+			t.Errorf("the table lacks %s", policy.Name)
+		}
+	}
+	for _, row := range strings.Split(table, "\n")[2:] {
+		first, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
+		for i, name := range strings.Split(first, "`") {
+			if i%2 == 0 {
+				continue
+			}
+			if _, err := simulation.ParsePolicy(name); err != nil {
+				t.Errorf("the table has %q: %v", name, err)
+			}
+		}
 	}
 }
