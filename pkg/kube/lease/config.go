@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"muster.dev/muster/pkg/kube/lease/rules"
 )
 
 // Config is the settings of a service's lease.
@@ -18,15 +20,6 @@ type Config struct {
 	Duration time.Duration
 }
 
-// defaultDuration is a compromise between a slow take-over and a slow API server: a holder acts
-// for 3 s after its last renewal, and its successor begins after 4 s. A shorter one would need
-// more writes, and make a holder stop for each slow answer.
-const defaultDuration = 4 * time.Second
-
-// mostDuration bounds how long nothing may act for a cluster after its holder has died, whatever a
-// flag or a Lease says.
-const mostDuration = 5 * time.Minute
-
 // leastDuration leaves time to renew before the margin.
 const leastDuration = 3 * time.Second
 
@@ -36,7 +29,7 @@ const namespace = "muster-system"
 // Register adds the flags.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.Lease, "lease", "", "`namespace/name` of the Lease object in the cluster that the service acts for (default \""+namespace+"/muster-SERVICE-CLUSTER\")")
-	flags.DurationVar(&c.Duration, "lease-duration", defaultDuration, "how long a process that does not renew the lease keeps it")
+	flags.DurationVar(&c.Duration, "lease-duration", rules.DefaultDuration, "how long a process that does not renew the lease keeps it")
 }
 
 // Validate fills in the defaults for a service of a cluster.
@@ -46,10 +39,10 @@ func (c *Config) Validate(service, cluster string) error {
 		c.Lease = namespace + "/muster-" + service + "-" + cluster
 	}
 	if c.Duration == 0 {
-		c.Duration = defaultDuration
+		c.Duration = rules.DefaultDuration
 	}
-	if c.Duration < leastDuration || c.Duration > mostDuration {
-		faults = append(faults, fmt.Errorf("lease-duration: %s: want %s to %s", c.Duration, leastDuration, mostDuration))
+	if c.Duration < leastDuration || c.Duration > rules.MostDuration {
+		faults = append(faults, fmt.Errorf("lease-duration: %s: want %s to %s", c.Duration, leastDuration, rules.MostDuration))
 	}
 	space, name, ok := strings.Cut(c.Lease, "/")
 	if !ok || len(validation.IsDNS1123Label(space)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
+	"muster.dev/muster/pkg/kube/lease/rules"
 	"muster.dev/muster/pkg/service/boottime"
 )
 
@@ -81,6 +82,8 @@ func newElection(o Options, p *past) *election {
 	}
 }
 
+func (e *election) times() rules.Times { return rules.Times{Duration: e.Duration} }
+
 func (e *election) now() instant { return instant{time.Now(), e.sinceBoot()} }
 
 // named is the field of the log for the Lease.
@@ -103,7 +106,7 @@ func (e *election) check() error {
 	if !holds {
 		return ErrLost
 	}
-	if held := e.held(); held > e.Duration-margin {
+	if held := e.held(); !e.times().Acts(held) {
 		return fmt.Errorf("%w, or may: the last renewal that the API server confirmed was sent %s ago, and the lease lasts %s",
 			ErrLost, held.Truncate(time.Millisecond), e.Duration)
 	}
@@ -139,8 +142,8 @@ func (e *election) ours(ctx context.Context) (*coordination.Lease, error) {
 		return nil, errGone
 	case err != nil:
 		return nil, err
-	case holderOf(found) != e.identity:
-		return nil, fmt.Errorf("%w: %q has it", ErrLost, holderOf(found))
+	case rules.HolderOf(found) != e.identity:
+		return nil, fmt.Errorf("%w: %q has it", ErrLost, rules.HolderOf(found))
 	case found.Spec.RenewTime.Before(e.lease.Spec.RenewTime):
 		return nil, errOlder
 	}
@@ -215,14 +218,6 @@ func (e *election) lose() {
 	e.holds = false
 }
 
-// holderOf returns the identity of the term that has the Lease, and nothing after its release.
-func holderOf(lease *coordination.Lease) string {
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
-}
-
 // releaseWithin bounds the release of a lease.
 const releaseWithin = 5 * time.Second
 
@@ -234,7 +229,7 @@ func (e *election) release() {
 	e.writing <- struct{}{} // nothing else is written any more
 	defer func() { <-e.writing }()
 	found, err := e.read(ctx)
-	if apierrors.IsNotFound(err) || err == nil && holderOf(found) != e.identity {
+	if apierrors.IsNotFound(err) || err == nil && rules.HolderOf(found) != e.identity {
 		return
 	}
 	if err == nil {

@@ -1,18 +1,12 @@
 package lease
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // Guard reports whether the lease is held now, by the clock of this machine, which runs
 // on while the process is paused.
 type Guard struct {
 	term atomic.Pointer[election]
 }
-
-// margin is how long before its end a lease counts as lost.
-const margin = time.Second
 
 // Check returns an error that wraps ErrLost unless the lease is held. A term whose lease has
 // lapsed may hold it again.

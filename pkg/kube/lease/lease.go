@@ -36,11 +36,12 @@ import (
 	"go.uber.org/zap"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
+	"muster.dev/muster/pkg/kube/lease/rules"
 	"muster.dev/muster/pkg/service/pause"
 )
 
 // EpochKey is the annotation of a Lease that has the epoch of its holder.
-const EpochKey = "muster.dev/epoch"
+const EpochKey = rules.EpochKey
 
 // ErrLost is wrapped when the lease was lost during the work, and by actions that were
 // refused because of that, or because it has lapsed.

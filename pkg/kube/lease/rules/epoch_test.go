@@ -1,9 +1,11 @@
-package lease
+package rules_test
 
 import (
 	"math"
 	"testing"
 	"time"
+
+	"muster.dev/muster/pkg/kube/lease/rules"
 )
 
 // TestAForgedEpoch: a forged epoch from the far future does not raise the next
@@ -22,7 +24,7 @@ func TestAForgedEpoch(t *testing.T) {
 		"made up beside the Lease": {present - hour, present + 48*hour, present},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nextEpoch(now, c.last, c.known); got != c.want {
+			if got := rules.NextEpoch(now, c.last, c.known); got != c.want {
 				t.Errorf("%s: epoch %d, want %d", name, got, c.want)
 			}
 		})
