@@ -85,8 +85,8 @@ func (t *tracked) trace() string {
 }
 
 // noteConfirmed notes whether queue-manager has a record of the command, if that is still
-// the last one. Without a record twice in a row the workload is to be removed.
-func (t *tracked) noteConfirmed(command *event.GangCommand, known bool) (remove bool) {
+// the last one. Without a record twice in a row the workload is to be removed, or its request.
+func (t *tracked) noteConfirmed(command *event.GangCommand, known bool, now time.Time) (remove bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	again := t.unconfirmed == command
@@ -98,9 +98,12 @@ func (t *tracked) noteConfirmed(command *event.GangCommand, known bool) (remove 
 		t.unconfirmed = command
 		return false
 	}
-	absent := *command
-	absent.State = event.Absent
-	t.command = &absent
+	ended := *command
+	ended.State = event.Absent
+	if command.State == event.Provision {
+		ended.State, t.forgotten = event.Forgotten, now
+	}
+	t.command = &ended
 	return true
 }
 
