@@ -69,6 +69,22 @@ func TestARequestInASilentClusterEnds(t *testing.T) {
 	}
 }
 
+// A leader may know no report of the cluster: it has no node, and the stream has lost that its
+// watcher has listed none.
+func TestARequestInAClusterOfWhichNoReportIsLeftEnds(t *testing.T) {
+	t.Parallel()
+	a := newSilenced(t, "")
+	clear(a.nodes) // the ledger has none either
+	a.replaceLeader(func() {
+		a.SetSilentAfter(45 * time.Second)
+		a.SetAnswerTimeout(10 * time.Second)
+	})
+	a.step(time.Minute)
+	a.wantSent()
+	a.step(settleProvisioned)
+	a.wantSent("forgotten " + requestOne)
+}
+
 // When its cluster is back, a gang whose nodes were said to be there has its time again to find
 // places on them.
 func TestTheTimeForPlacesBeginsAgainAfterASilence(t *testing.T) {

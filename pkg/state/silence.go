@@ -52,7 +52,7 @@ func (s *State) noteSilentClusters(now time.Time) {
 	}
 	var silent map[string]time.Time
 	var uncleared map[string]bool
-	for _, cluster := range s.admission.Clusters() {
+	for _, cluster := range s.clustersToHear() {
 		last, reports := s.heardSince(Part{cluster, Watcher}), s.watcherReports(cluster, now)
 		// A later dispatcher may be one that never asks.
 		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() && p.session >= s.dispatchers[cluster] {
@@ -73,6 +73,18 @@ func (s *State) noteSilentClusters(now time.Time) {
 	}
 	s.admission.SetSilent(silent)
 	s.admission.SetUncleared(uncleared)
+}
+
+// clustersToHear lists the clusters that have reported, and those in which workloads ask for nodes: of
+// one without nodes a term may know no report, because the stream has lost it.
+func (s *State) clustersToHear() []string {
+	clusters := s.admission.Clusters()
+	for _, e := range s.asking {
+		if hasRequest(e) && !slices.Contains(clusters, e.Provisioning.Cluster) {
+			clusters = append(clusters, e.Provisioning.Cluster)
+		}
+	}
+	return clusters
 }
 
 // Silence is how long a part has been silent whose reports are wanted.
