@@ -18,7 +18,7 @@ import (
 // api is the API server as the dispatcher uses it.
 type api struct {
 	c     *cluster
-	held  *held
+	held  *election
 	turns *turns
 }
 

@@ -72,6 +72,9 @@ func (a api) Placeholders(_ context.Context, namespace string, of workload.ID) (
 	if a.c.scaler == nil {
 		return nil, nil
 	}
+	if of == "" {
+		a.c.w.listsSlowly()
+	}
 	err = a.call("Placeholders", func() error {
 		found = a.c.scaler.placeholdersOf(namespace, of)
 		return nil

@@ -54,16 +54,19 @@ func (c *checker) lostEffect(each *submission, e *effect, r workload.Record) boo
 	return !named
 }
 
-// overdueEffects looks for what operators asked and the restored ledger does not have. Holds
-// end sooner; they are looked at when a workload is admitted.
+// overdueEffects looks for what operators asked and the restored ledger does not have, once a term has
+// written what it decided first. Holds end sooner; they are looked at when a workload is admitted.
 func (c *checker) overdueEffects() {
+	if l := c.w.disk; l.lapse.resumed.IsZero() || l.replayed.Version <= l.lapse.decided {
+		return
+	}
 	for _, each := range c.w.submits.all {
 		r := c.w.disk.live[each.id]
 		if r == nil || r.Phase.Final() {
 			continue
 		}
 		for _, f := range []Fault{Requeued, Ranked, MovedOver} {
-			if e := each.effects[f]; !c.w.disk.lapse.resumed.IsZero() && c.lostEffect(each, e, r.Record) {
+			if e := each.effects[f]; c.lostEffect(each, e, r.Record) {
 				c.w.breach("G3", "%s was %s before Postgres was restored to an older state, and neither is it so any more nor is it named", each.name, e.what)
 			}
 		}

@@ -144,23 +144,41 @@ func (a *autoscaler) answer(it *item) {
 			a.taken[it.id.Name] = true
 			a.remove(it)
 		default:
-			a.provide(it, missing)
-			w.after(soon, func() { a.spoil(it, fault) })
+			a.provide(it, missing, func() { w.after(soon, func() { a.spoil(it, fault) }) })
 		}
 	})
 }
 
-// provide adds the nodes of a request, all at once, but for those that never come.
-func (a *autoscaler) provide(it *item, missing int) {
-	for range it.pods - missing {
+// provide adds the nodes of a request, but for those that never come: all at once, or one after the
+// other. Then it is provisioned.
+func (a *autoscaler) provide(it *item, missing int, then func()) {
+	every := time.Duration(0)
+	if a.random.IntN(2) == 0 {
+		every = 500*time.Millisecond + time.Duration(a.random.Int64N(int64(4*time.Second))).Truncate(time.Millisecond)
+	}
+	a.provideNext(it, it.pods-missing, every, then)
+}
+
+func (a *autoscaler) provideNext(it *item, nodes int, every time.Duration, then func()) {
+	switch {
+	case !a.there(it): // those that have come are idle
+	case nodes > 0:
 		a.nodes++
 		name := fmt.Sprintf("scaled-%03d", a.nodes)
 		it.nodes = append(it.nodes, name)
 		a.c.addNode(name)
+		next := func() { a.provideNext(it, nodes-1, every, then) }
+		if every == 0 {
+			next()
+			return
+		}
+		a.c.w.after(every, next)
+	default:
+		a.ready[it.id.Name] = true
+		a.c.w.check.made[madeProvisioned]++
+		a.set(it, "Provisioned")
+		then()
 	}
-	a.ready[it.id.Name] = true
-	a.c.w.check.made[madeProvisioned]++
-	a.set(it, "Provisioned")
 }
 
 // spoil has happen to a provisioned request what was drawn.

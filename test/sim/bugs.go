@@ -93,6 +93,11 @@ const (
 	BugBare Bug = "a stream without its files is not made again"
 	// BugLeaseEnds: a process ends, and is not started again, when a request for its Lease fails.
 	BugLeaseEnds Bug = "a failed request for a Lease ends the process"
+	// BugHasty: a standby takes a Lease when half of its time is over.
+	BugHasty Bug = "a standby takes a Lease before its end"
+	// BugAgeless: nodes are reported without their age, so that none counts as one that has come
+	// for a request.
+	BugAgeless Bug = "places kept for a gang that asks for nodes are given to others"
 	// BugDeaf: a term does not know when what it reads was reported.
 	BugDeaf Bug = "the silence of a cluster before a term is forgotten"
 	// BugUnasked: what operators asked in time that a restored database has lost is not asked
@@ -150,5 +155,5 @@ func Bugs() []Bug {
 		BugOldCohort, BugLostNomination, BugUncompared, BugLateUncompared, BugSameEpoch, BugWatermarkMoves,
 		BugAnyNamespace, BugUnstoredNominations, BugLarger, BugSurplus, BugGenerous, BugUnawaited, BugForgottenUsage, BugCramped, BugNotWhole,
 		BugAnyAttempt, BugForgottenHold, BugImpatient, BugSwallowed, BugBare, BugLeaseEnds, BugDeaf, BugForgottenRequest, BugUnlabelled,
-		BugUnasked, BugDropped, BugUnreported, BugRepeatedSequences, BugUnlearned}
+		BugUnasked, BugDropped, BugUnreported, BugRepeatedSequences, BugUnlearned, BugHasty, BugAgeless}
 }

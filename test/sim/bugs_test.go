@@ -34,7 +34,7 @@ func plantedBugs() map[Bug]found {
 		BugAnyNamespace:        {1003, "G1"},
 		BugOldCohort:           {1009, "G2"},
 		BugLostNomination:      {1001, "G8"},
-		BugUnstoredNominations: {1317, "G2"},
+		BugUnstoredNominations: {1209, "G2"},
 		BugForgottenUsage:      {1009, "G3"},
 		BugUnlearned:           {0, "G3"},
 		BugEveryTerm:           {1005, "G3"},
@@ -62,6 +62,8 @@ func plantedBugs() map[Bug]found {
 		BugForgottenRequest:    {6000, "G8"},
 		BugUnlabelled:          {6000, "G3"},
 		BugRepeatedSequences:   {6133, "G1"},
+		BugHasty:               {0, "G4"},
+		BugAgeless:             {6002, "G1"},
 	}
 }
 

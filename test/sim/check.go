@@ -148,6 +148,7 @@ func (c *checker) committed(changes state.Changes, kept func(workload.ID) bool) 
 	}
 	c.checkOrder(changes, kept)
 	c.checkScaled(changes)
+	c.checkKept(changes, kept)
 	c.checkAskOrder(kept)
 	c.checkOperated(changes)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	coordination "k8s.io/api/coordination/v1"
+
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/capacity"
@@ -23,15 +25,20 @@ type cluster struct {
 	w         *World
 	uids      int
 	nodes     map[string]*node
-	objects   map[string]*object // by namespace/name
-	pods      map[string]*pod    // the same
+	created   map[string]time.Time // when each node was, also of those that have gone
+	objects   map[string]*object   // by namespace/name
+	pods      map[string]*pod      // the same
 	informers []*informer
-	leases    map[string]*leaseObject
+	leases    map[string]*coordination.Lease // by name
 	intruders int
 	lurking   []lurker
 	forged    map[workload.ID][]*pod // in the namespace of the gang whose labels they have
 	quota     *podQuota              // nil for none
 	scaler    *autoscaler            // nil for none
+	// leaseVersion counts the writes of Leases.
+	leaseVersion int
+	leaseWatches []*leaseWatch
+	elections    []*election // of the terms that have had a Lease last
 }
 
 type node struct {
@@ -66,7 +73,7 @@ type pod struct {
 }
 
 func newCluster(w *World) *cluster {
-	c := &cluster{w: w, nodes: map[string]*node{}, objects: map[string]*object{}, pods: map[string]*pod{}, leases: map[string]*leaseObject{}, forged: map[workload.ID][]*pod{}}
+	c := &cluster{w: w, nodes: map[string]*node{}, created: map[string]time.Time{}, objects: map[string]*object{}, pods: map[string]*pod{}, leases: map[string]*coordination.Lease{}, forged: map[workload.ID][]*pod{}}
 	first := 5
 	if w.scaled() {
 		first, c.scaler = 1, newAutoscaler(c)
@@ -82,10 +89,14 @@ func (c *cluster) addNode(name string) {
 	if c.w.scaled() { // the time sets what comes for a request apart from older nodes
 		created = c.w.now.UTC().Truncate(time.Second)
 	}
+	c.created[name] = created
 	c.nodes[name] = &node{Node: capacity.Node{
 		Cluster: clusterName, Name: name, Ready: true, Created: created, Labels: map[string]string{kube.HostnameLabel: name},
 		Allocatable: resource.List{"cpu": 16_000, "memory": 64 << 30, "nvidia.com/gpu": 4, resource.Pods: 20},
 	}}
+	if c.w.scaled() {
+		c.w.narrate("node %s is there", name)
+	}
 	c.changed("node " + name)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	dispatcher "muster.dev/muster/services/dispatcher/simhooks"
 )
@@ -35,16 +37,16 @@ func bootDispatcher(m *machine) {
 		m.hold("dispatcher", p, func() (int64, error) {
 			last, err := c.statuses()
 			return last.session, err
-		}, func(h *held) { dispatch(m, c, h) })
+		}, func(h *election) { dispatch(m, c, h) })
 	})
 }
 
 // dispatch is a term under the lease.
-func dispatch(m *machine, c *connection, h *held) {
+func dispatch(m *machine, c *connection, h *election) {
 	w := m.w
 	before, err := c.statuses()
 	if err != nil {
-		m.crash()
+		h.end(time.Second)
 		return
 	}
 	s := &schedule{w: w, m: m, at: map[workload.ID]bool{}, working: map[workload.ID]bool{}, failures: map[workload.ID]int{}, turns: newTurns(w)}
@@ -107,7 +109,7 @@ func (w *World) repeatLost(m *machine, c *connection, r *dispatcher.Reconciler, 
 
 // run starts what works on commands.
 func (s *schedule) run(r *dispatcher.Reconciler) {
-	s.w.net.follow(s.m, bus.DispatchStream, "muster.dispatch.", func(d bus.Delivery) {
+	s.w.net.follow(s.m, bus.DispatchStream, strings.TrimSuffix(event.DispatchFilter(clusterName), "*"), func(d bus.Delivery) {
 		if command, ok := payloadOf(d).(*event.GangCommand); ok {
 			command.Whole = command.Whole && s.w.Bug != BugNotWhole
 			s.turns.commanded(command)
@@ -153,8 +155,8 @@ func (c *connection) statuses() (reported, error) {
 }
 
 // reporter publishes statuses as the dispatcher's does: under the epoch of the
-// lease, and a process that finds a later one starts again.
-func (w *World) reporter(m *machine, c *connection, h *held, before reported) (dispatcher.Reporter, *bus.Values) {
+// lease, and a process that finds a later one begins another term.
+func (w *World) reporter(m *machine, c *connection, h *election, before reported) (dispatcher.Reporter, *bus.Values) {
 	values := bus.NewValues(c, bus.StatusStream, h.epoch, func(d bus.Delivery) (int64, error) {
 		if status, ok := payloadOf(d).(*event.GangStatus); ok {
 			return status.Session, nil
@@ -181,14 +183,14 @@ func (w *World) reporter(m *machine, c *connection, h *held, before reported) (d
 			err = published.Wait(ctx)
 		}
 		if errors.Is(err, bus.ErrReplaced) {
-			m.crash()
+			h.end(0)
 			w.cur.wait()
 		}
 		return err
 	}, values
 }
 
-// truth asks any queue-manager that answers.
+// truth asks any queue-manager that answers, which tells what concerns the cluster.
 func (w *World) truth(_ context.Context, id workload.ID) (found *workload.Record, err error) {
 	err = w.call(natsServer, "ask queue-manager", func() error {
 		alive := slices.ContainsFunc(w.machines, func(m *machine) bool {
@@ -198,7 +200,7 @@ func (w *World) truth(_ context.Context, id workload.ID) (found *workload.Record
 			return errAway
 		}
 		if record, known := w.disk.record(id); known {
-			found = &record
+			found = query.TruthOf(clusterName, record).Record(clusterName)
 		}
 		return nil
 	})

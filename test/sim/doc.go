@@ -15,7 +15,7 @@
 //	  +-- machines of coroutines (proc.go) that run the services' steps:
 //	  |   manager.go, dispatcher.go, watcher.go; and submitter.go, which never fails
 //	  +-- what is played: network.go, stream.go (NATS), ledger.go (Postgres),
-//	  |   api.go, cluster.go (Kubernetes)
+//	  |   api.go, cluster.go, lease.go (Kubernetes)
 //	  +-- what fails: nemesis.go, strikes.go
 //	  +-- checker (check.go, promises.go): the ledger and the cluster as they are,
 //	      against the promises; witness (witness.go): decides again --> Breach
@@ -23,6 +23,7 @@
 // What is played and not real: Postgres (its guards are played, too: see ledger.go; in
 // a share of the runs real tables are written in lockstep: see lockstep.go;
 // the real ones are the store's tests), NATS, the API server with KubeRay, the
-// scheduler and the kubelets; and the loops around the steps, which in the services
+// scheduler and the kubelets; the loops of an election, whose rules are real
+// (pkg/kube/lease/rules); and the loops around the steps, which in the services
 // are goroutines that wait on channels. Those are under test/suite and test/chaos.
 package sim

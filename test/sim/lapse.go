@@ -16,6 +16,8 @@ type lapse struct {
 	// settles is when everything is to be as the ledger says, if nothing fails until
 	// then; zero while no term has begun since.
 	resumed time.Time
+	// decided is the version of the last decision before that term.
+	decided int64
 	// forgotten are the workloads that events reported as queued and the ledger does not
 	// know, each with how often NATS had lost messages when the lost time began.
 	forgotten map[workload.ID]int
@@ -130,7 +132,7 @@ func (l *ledger) relapse(losses int, knew map[workload.ID]bool) {
 func (l *ledger) resumed() {
 	l.w.check.relearns()
 	if l.lapse.came && l.lapse.resumed.IsZero() {
-		l.lapse.resumed = l.w.now
+		l.lapse.resumed, l.lapse.decided = l.w.now, l.replayed.Version
 	}
 }
 

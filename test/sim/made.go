@@ -35,6 +35,11 @@ const (
 	madeRestarts       = "restarts of NATS by an operator, after its disk was full"
 	madePersistent     = "refusals that should pass by waiting, and are looked for"
 	madeLearned        = "commits that store what was learned of starts and returns"
+	madeLapsed         = "terms that stop acting, because their leases lapse"
+	madeResumes        = "terms that act again after a lapse"
+	madeReleased       = "leases that are released"
+	madeElsewhere      = "commits while nodes are asked for in a cluster that lies"
+	madeKept           = "admissions while places are kept for a gang that asks for nodes"
 	madeTurnBetween    = "turns that end between two looks of the next gang"
 	madeLate           = "messages of lost time that arrive when a term has compared the streams"
 )

@@ -65,6 +65,7 @@ const (
 	Bare         Fault = "a stream loses its files"
 	Full         Fault = "the disk of NATS is full"
 	Repeated     Fault = "a refused submission comes again"
+	Missed       Fault = "commands are purged that the dispatchers have not read"
 )
 
 type siteCall struct {
@@ -206,6 +207,9 @@ func (n *nemesis) ofClasses() (timed []TimedFault) {
 	}
 	if n.w.is(classFull) {
 		timed = append(timed, drawFull(n.w)...)
+	}
+	if n.w.shown() {
+		timed = append(timed, drawMissed(n.w)...)
 	}
 	return timed
 }

@@ -53,6 +53,8 @@ func (n *nemesis) strikeAt(f TimedFault) string {
 		return w.net.lay(f.Pick)
 	case Full:
 		return w.net.fill(f)
+	case Missed:
+		return n.missCommands(f)
 	case Repeated:
 		return w.submits.repeat(f)
 	case Held, Requeued, Ranked, MovedOver:

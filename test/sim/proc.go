@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -24,6 +25,7 @@ type machine struct {
 	memory  *queuemanager.Memory
 	storage bus.Storage // what NATS did not store of the messages of this life
 	skew    time.Duration
+	ended   string          // the identity of its last term under a lease, whose work has ended
 	cut     map[string]bool // servers that it does not reach
 	procs   []*proc
 }
@@ -53,7 +55,7 @@ func (w *World) machine(name string, boot func(*machine)) *machine {
 
 func (m *machine) start() {
 	if rest := m.away.Sub(m.w.now); rest > 0 {
-		m.dead = true
+		m.dead, m.ended = true, ""
 		m.w.after(rest, m.start)
 		return
 	}
@@ -71,7 +73,7 @@ func (m *machine) crash() {
 	if m.dead {
 		return
 	}
-	m.dead, m.paused = true, time.Time{}
+	m.dead, m.paused, m.ended = true, time.Time{}, ""
 	m.w.narrate("%s dies", m.name)
 	if m.w.disk.holder == m.name {
 		m.w.after(m.w.latency(), m.w.disk.dropSession) // its connections are closed
@@ -101,6 +103,9 @@ func (m *machine) spawn(name string, body func(*proc)) *proc {
 		}()
 		body(p)
 	})
+	if len(m.procs) > 100 {
+		m.procs = slices.DeleteFunc(m.procs, func(p *proc) bool { return p.ended })
+	}
 	m.procs = append(m.procs, p)
 	m.w.after(0, p.resume)
 	return p

@@ -82,6 +82,9 @@ func (c *checker) checkScaled(changes state.Changes) {
 		used[r.Queue] += gpusOf(l.holds[id])
 		if asksForNodes(r.Record) {
 			used[r.Queue] += asked(r.Record)
+			if r.Provisioning.Cluster != clusterName {
+				c.made[madeElsewhere]++
+			}
 		}
 	}
 	for _, name := range sortedKeys(used) {

@@ -27,7 +27,7 @@ func TestSeeds(t *testing.T) {
 // to be drawn.
 func TestSeedsOfClasses(t *testing.T) {
 	t.Parallel()
-	const enough = 2 // seeds of each
+	const enough = 3 // seeds of each
 	had, made := map[class]int{}, map[string]int{}
 	for seed := uint64(firstOfClasses); seed < firstOfClasses+40; seed++ {
 		w, wanted := &World{Options: Options{Seed: seed}}, false
@@ -53,7 +53,7 @@ func TestSeedsOfClasses(t *testing.T) {
 			t.Errorf("only %d seeds of class %d", had[c], c)
 		}
 	}
-	for _, name := range []string{madeEarly, madeCramped, madeHolds, madeResumed, madeRequeued, madeRanked, madeMoved, madeRepeated, madeRestarts} {
+	for _, name := range []string{madeEarly, madeCramped, madeHolds, madeResumed, madeRequeued, madeRanked, madeMoved, madeRepeated, madeRestarts, madeLapsed, madeResumes} {
 		if made[name] == 0 {
 			t.Errorf("there are no %s in these seeds: %v", name, made)
 		}
@@ -79,81 +79,6 @@ func TestSeedsOfPersistentRefusals(t *testing.T) {
 	}
 	if found == 0 {
 		t.Errorf("none of %d seeds looks for what should pass by waiting", ran)
-	}
-}
-
-// TestSeedsOfAnAutoscaler runs seeds in which gangs ask for nodes, and holds them to what is
-// drawn for them.
-func TestSeedsOfAnAutoscaler(t *testing.T) {
-	t.Parallel()
-	runScaled(t, firstScaled, firstScaled+16, 2, NodesLate, NodesPartial, NodesFailed, NodesExpired, NodesRevoked, NodesLost, NodesGone)
-}
-
-// TestAShareOfARunHasAnAutoscaler: the seeds that a run adds are different, all have an autoscaler,
-// and half of them one that sees pending pods only.
-func TestAShareOfARunHasAnAutoscaler(t *testing.T) {
-	t.Parallel()
-	const seeds = 1000
-	known, shown := map[uint64]bool{}, 0
-	for _, seed := range ScaledSeeds(seeds) {
-		w := &World{Options: Options{Seed: seed}}
-		if !w.scaled() || known[seed] {
-			t.Errorf("seed %d has an autoscaler: %t; it comes twice: %t", seed, w.scaled(), known[seed])
-		}
-		if known[seed] = true; w.shown() {
-			shown++
-		}
-	}
-	if len(known) != seeds || shown != seeds/2 {
-		t.Errorf("there are %d seeds, %d of them with placeholder pods; want %d and %d", len(known), shown, seeds, seeds/2)
-	}
-}
-
-// TestSeedsOfPlaceholders runs seeds in which gangs show themselves as pods to an autoscaler that
-// sees nothing else.
-func TestSeedsOfPlaceholders(t *testing.T) {
-	t.Parallel()
-	runScaled(t, firstShown, firstShown+32, 4, OutOfStock, NodesPartial)
-}
-
-// TestASeedInWhichATurnEnded runs a seed that broke a promise, because a gang's command was
-// withdrawn between the two looks of the next one at who is shown. Runs count these turns; the
-// seeds from firstShown to 7400 have none now, so that it is not required.
-func TestASeedInWhichATurnEnded(t *testing.T) {
-	t.Parallel()
-	r := Run(Options{Seed: 7160})
-	if r.Breach != nil {
-		t.Errorf("%v\n%s", r.Breach, strings.Join(r.Story, "\n"))
-	}
-	t.Logf("%d %s", r.Made[madeTurnBetween], madeTurnBetween)
-}
-
-// runScaled runs each step-th seed from first to end, and holds them to asking for nodes and to
-// drawing each of the faults.
-func runScaled(t *testing.T, first, end, step uint64, wanted ...Fault) {
-	t.Helper()
-	made, faults := map[string]int{}, map[Fault]int{}
-	for seed := first; seed < end; seed += step {
-		r := Run(Options{Seed: seed})
-		if r.Breach != nil {
-			t.Errorf("seed %d: %v\n%s", seed, r.Breach, strings.Join(r.Story, "\n"))
-		}
-		for name, count := range r.Made {
-			made[name] += count
-		}
-		for fault, count := range r.Faults {
-			faults[fault] += count
-		}
-	}
-	for _, name := range []string{madeAsked, madeProvisioned, madeScaledDown} {
-		if made[name] == 0 {
-			t.Errorf("there are no %s in these seeds: %v", name, made)
-		}
-	}
-	for _, fault := range wanted {
-		if faults[fault] == 0 {
-			t.Errorf("the fault %q is not drawn in these seeds: %v", fault, faults)
-		}
 	}
 }
 

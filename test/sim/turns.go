@@ -1,6 +1,11 @@
 package sim
 
 import (
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	dispatcher "muster.dev/muster/services/dispatcher/simhooks"
@@ -50,4 +55,46 @@ func (t *turns) look(pods []dispatcher.Placeholder) {
 		}
 	}
 	pass.shown = now
+}
+
+// drawMissed draws when commands are purged that the dispatchers have not read: among them may be
+// the one that ends the turn of a gang to show itself. Then the dispatcher goes on with the command
+// that it knows, beside that of the next gang, until it asks queue-manager.
+func drawMissed(w *World) (timed []TimedFault) {
+	random := rand.New(rand.NewPCG(w.Seed, 29))
+	for range 1 + random.IntN(4) {
+		timed = append(timed, TimedFault{
+			At: time.Duration(random.Int64N(int64(faultsFor))).Truncate(time.Millisecond), Fault: Missed,
+			For: 5*time.Second + time.Duration(random.Int64N(int64(20*time.Second))).Truncate(time.Millisecond),
+		})
+	}
+	return timed
+}
+
+// missCommands cuts the dispatchers from NATS for a while, at the end of which the stream of commands
+// is purged.
+func (n *nemesis) missCommands(f TimedFault) string {
+	w := n.w
+	for _, m := range w.machines {
+		if strings.HasPrefix(m.name, "dispatcher") {
+			m.cut[natsServer] = true
+		}
+	}
+	w.after(f.For, func() {
+		w.net.purge(bus.DispatchStream, false)
+		for _, m := range w.machines {
+			if strings.HasPrefix(m.name, "dispatcher") {
+				delete(m.cut, natsServer)
+				w.net.reconnected(m, natsServer)
+			}
+		}
+	})
+	return f.For.String()
+}
+
+// listsSlowly has an API server take long, now and then, to list the pods of all namespaces.
+func (w *World) listsSlowly() {
+	if w.cur != nil && w.random.IntN(4) == 0 {
+		w.cur.sleep(w.between(100*time.Millisecond, 1500*time.Millisecond))
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/bus"
-	"muster.dev/muster/pkg/kube/lease"
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	watcher "muster.dev/muster/services/capacity-watcher/simhooks"
@@ -35,7 +34,7 @@ func bootWatcher(m *machine) {
 		m.hold("capacity-watcher", p, func() (int64, error) {
 			before, err := c.history()
 			return before.Session, err
-		}, func(h *held) { observe(m, c, h) })
+		}, func(h *election) { observe(m, c, h) })
 	})
 }
 
@@ -45,11 +44,11 @@ func (c *connection) history() (watcher.History, error) {
 }
 
 // observe is a term under the lease.
-func observe(m *machine, c *connection, h *held) {
+func observe(m *machine, c *connection, h *election) {
 	w := m.w
 	before, err := c.history()
 	if err != nil {
-		m.crash()
+		h.end(time.Second)
 		return
 	}
 	d := &duties{}
@@ -59,7 +58,7 @@ func observe(m *machine, c *connection, h *held) {
 		Synced: func() {}, Now: m.now, Epoch: h.epoch, Held: h.check,
 		Later: func(d time.Duration, _ func()) { w.after(d, func() { teller.wake() }) },
 	}, before)
-	teller = m.spawn("teller", func(p *proc) { publishLoop(m, p, publisher, d) })
+	teller = m.spawn("teller", func(p *proc) { publishLoop(h, p, publisher, d) })
 	w.net.onReconnect(m, func() { d.again = true; teller.wake() })
 	w.net.listen(m, func(q *event.ReportWanted) { d.asked = append(d.asked, q); teller.wake() })
 	known := map[string]bool{}
@@ -89,8 +88,8 @@ type duties struct {
 const lookEvery = 5 * time.Second
 
 // publishLoop is the publisher's loop.
-func publishLoop(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
-	w := m.w
+func publishLoop(h *election, p *proc, publisher *watcher.Publisher, d *duties) {
+	w := h.w
 	listed, looked, repeated := w.now, w.now, w.now
 	for {
 		if d.again {
@@ -117,8 +116,8 @@ func publishLoop(m *machine, p *proc, publisher *watcher.Publisher, d *duties) {
 			publisher.Answer(context.Background(), q)
 		}
 		switch err := publisher.PublishChanges(context.Background()); {
-		case errors.Is(err, bus.ErrReplaced), errors.Is(err, lease.ErrLost):
-			m.crash()
+		case errors.Is(err, bus.ErrReplaced):
+			h.end(0)
 			return
 		case err != nil:
 			p.sleep(publishRetry)
@@ -134,7 +133,11 @@ func (c *cluster) draw(p *watcher.Cache, key string) {
 	switch kind {
 	case "node":
 		if n := c.nodes[name]; n != nil {
-			p.SetNode(n.Node)
+			seen := n.Node
+			if c.w.Bug == BugAgeless {
+				seen.Created = time.Time{}
+			}
+			p.SetNode(seen)
 		} else {
 			p.RemoveNode(name)
 		}
