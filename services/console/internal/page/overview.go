@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/message/query"
@@ -14,6 +15,9 @@ import (
 
 // busiest is how many queues the overview shows.
 const busiest = 20
+
+// mostFlavors bounds the flavors that are shown of a cluster.
+const mostFlavors = 8
 
 // mostLines bounds a list of sentences.
 const mostLines = 50
@@ -54,6 +58,8 @@ type Count struct {
 // ClusterRow is a cluster in the overview.
 type ClusterRow struct {
 	Name, Heard, State string
+	// Flavors are those that it offers.
+	Flavors string
 	// Cordon is who cordoned or drained it, and why; empty for none.
 	Cordon                  string
 	Nodes, ReadyNodes, Live int
@@ -72,7 +78,7 @@ func ForOperator(status query.StatusAnswer, nodes []query.Node, queues []query.Q
 		}
 	}
 	for _, c := range status.Clusters {
-		row := ClusterRow{Name: c.Name, State: c.State, Nodes: c.Nodes, ReadyNodes: c.ReadyNodes, Live: c.Live}
+		row := ClusterRow{Name: c.Name, State: c.State, Nodes: c.Nodes, ReadyNodes: c.ReadyNodes, Live: c.Live, Flavors: flavors(c.Flavors)}
 		if c.Cordon != nil {
 			row.Cordon = c.Cordon.Message()
 		}
@@ -93,6 +99,17 @@ func ForOperator(status query.StatusAnswer, nodes []query.Node, queues []query.Q
 		}
 	}
 	return o
+}
+
+// flavors lists the flavors that a cluster offers; none stands for all.
+func flavors(names []string) string {
+	switch {
+	case len(names) == 0:
+		return "all"
+	case len(names) > mostFlavors:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostFlavors], ", "), len(names)-mostFlavors)
+	}
+	return strings.Join(names, ", ")
 }
 
 // attention lists what a person has to look at, with links to the pages of it.

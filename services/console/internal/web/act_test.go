@@ -103,6 +103,20 @@ func TestActionsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestTheFlavorsOfClusters: the overview of an operator has the flavors that each cluster offers, a
+// few of many, with what they are called as text.
+func TestTheFlavorsOfClusters(t *testing.T) {
+	t.Parallel()
+	_, _, content := newBrowser(t, newAPI(1, 1), "olga", false).get("/")
+	checkHTML(t, content)
+	for cluster, want := range map[string]string{"east": "f1, f2, f3, f4, f5, f6, f7, f8 and 1 more", "gone": "spot, reserved&lt;b&gt;", "south": "all"} {
+		_, row, _ := strings.Cut(content, `<th scope="row"><a href="/nodes?cluster=`+cluster+`">`)
+		if row, _, _ = strings.Cut(row, "</tr>"); !strings.Contains(row, ">"+want+"<") {
+			t.Errorf("the row of cluster %s lacks %q: %s", cluster, want, row)
+		}
+	}
+}
+
 // TestActionsOfClusters: the overview offers operators, and no one else, what would change a
 // cluster.
 func TestActionsOfClusters(t *testing.T) {

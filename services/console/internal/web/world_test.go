@@ -175,10 +175,11 @@ func deadLetters() httpapi.DeadLetters {
 
 // clusters are one that is ready, and others that are cordoned, drained and gone.
 func clusters() []query.ClusterStatus {
-	all := []query.ClusterStatus{{Name: "east", State: query.ClusterReady, Nodes: 3, ReadyNodes: 2}}
+	all := []query.ClusterStatus{{Name: "east", State: query.ClusterReady, Nodes: 3, ReadyNodes: 2, Flavors: []string{"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "<f9>"}}}
 	for _, c := range []quota.ClusterCordon{{Name: "gone", Drain: true, Left: true}, {Name: "south", Drain: true}, {Name: "west", By: "http/olga", Why: "cables"}} {
 		all = append(all, query.ClusterStatus{Name: c.Name, State: query.ClusterCordoned, Cordon: &c})
 	}
+	all[1].Flavors = []string{"spot", "reserved<b>"}
 	return all
 }
 
