@@ -29,7 +29,19 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 	if err != nil {
 		return err
 	}
-	var times samples
+	times, took, err := writeWhileDeciding(ctx, gangs, func(at time.Time) (store.Transaction, int, error) { return t.admission(each, at) })
+	if err != nil {
+		return err
+	}
+	fmt.Printf("    %3d in a transaction: %8.0f gangs/s admitted, %6.0f commits/s   p50 %s p99 %s   (accepted before, %d in a transaction: %.0f/s)\n",
+		each, float64(gangs)/took.Seconds(), float64(len(times))/took.Seconds(), times.quantile(0.5), times.quantile(0.99),
+		submitBatch, float64(gangs)/accepted.Seconds())
+	return nil
+}
+
+// writeWhileDeciding makes transactions until they have admitted a number of gangs: the next one
+// is decided while the last one is written. It returns how long each took, and all together.
+func writeWhileDeciding(ctx context.Context, gangs int, decide func(at time.Time) (store.Transaction, int, error)) (times samples, took time.Duration, err error) {
 	pending := make(chan store.Transaction, 1)
 	failed := make(chan error, 1)
 	starts := make(chan time.Time, 16)
@@ -46,12 +58,13 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 		}
 	}()
 	began := time.Now()
-	admitted := 0
-	for admitted < gangs {
+	for admitted := 0; admitted < gangs; {
 		at := time.Now()
-		write, n, err := t.admission(each, at)
+		write, n, err := decide(at)
 		if err != nil {
-			return err
+			close(pending)
+			<-failed
+			return nil, 0, err
 		}
 		admitted += n
 		starts <- at
@@ -59,13 +72,9 @@ func (t *term) admit(ctx context.Context, each, gangs int) error {
 	}
 	close(pending)
 	if err := <-failed; err != nil {
-		return err
+		return nil, 0, err
 	}
-	took := time.Since(began)
-	fmt.Printf("    %3d in a transaction: %8.0f gangs/s admitted, %6.0f commits/s   p50 %s p99 %s   (accepted before, %d in a transaction: %.0f/s)\n",
-		each, float64(admitted)/took.Seconds(), float64(len(times))/took.Seconds(), times.quantile(0.5), times.quantile(0.99),
-		submitBatch, float64(gangs)/accepted.Seconds())
-	return nil
+	return times, time.Since(began), nil
 }
 
 // admitAlone is admit of one gang after the other: nothing else is on its way.
@@ -91,19 +100,11 @@ func (t *term) admitAlone(ctx context.Context, gangs int) error {
 
 // submit has gangs wait, and returns how long it took to store them.
 func (t *term) submit(ctx context.Context, gangs int) (time.Duration, error) {
-	manifest := json.RawMessage(`{"kind":"RayCluster","spec":"` + string(make0(manifestBytes)) + `"}`)
+	manifest := manifestOf()
 	began := time.Now()
 	for at := 0; at < gangs; at += submitBatch {
 		for range min(submitBatch, gangs-at) {
-			t.names++
-			name := fmt.Sprintf("gang-%d-%d", t.led.Epoch, t.names)
-			err := t.apply(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
-				ID: event.WorkloadID("bench", name), Queue: "fits", Kind: workload.KindRayCluster, Name: name, Digest: name,
-				PodSets: []workload.PodSet{
-					{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: podRequests()}},
-					{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: podRequests()}},
-				},
-			}}, time.Now())
+			err := t.submitOne(manifest, time.Now())
 			if err != nil {
 				return 0, err
 			}
@@ -113,6 +114,23 @@ func (t *term) submit(ctx context.Context, gangs int) (time.Duration, error) {
 		}
 	}
 	return time.Since(began), nil
+}
+
+func manifestOf() json.RawMessage {
+	return json.RawMessage(`{"kind":"RayCluster","spec":"` + string(make0(manifestBytes)) + `"}`)
+}
+
+// submitOne has the state take in a gang of two pods.
+func (t *term) submitOne(manifest json.RawMessage, at time.Time) error {
+	t.names++
+	name := fmt.Sprintf("gang-%d-%d", t.led.Epoch, t.names)
+	return t.apply(&event.WorkloadSubmitted{Manifest: manifest, Workload: workload.Workload{
+		ID: event.WorkloadID("bench", name), Queue: "fits", Kind: workload.KindRayCluster, Name: name, Digest: name,
+		PodSets: []workload.PodSet{
+			{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: podRequests()}},
+			{Name: "workers", Role: workload.RoleWorker, Count: 1, Template: workload.Template{Requests: podRequests()}},
+		},
+	}}, at)
 }
 
 // admission is the transaction of a node that arrives with room for a number of gangs,

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/services/queue-manager/internal/store"
 	"muster.dev/muster/services/queue-manager/ledgerbench/waiting"
@@ -32,6 +33,7 @@ type options struct {
 	replicated bool
 	record     bool
 	profile    string
+	clusters   int
 }
 
 func main() {
@@ -45,8 +47,13 @@ func main() {
 	flag.StringVar(&o.added, "added", "0s,3ms", "`times` to add to each commit; a Postgres is made for each")
 	flag.BoolVar(&o.replicated, "replicated", false, "each commit waits for a second Postgres on this machine to have flushed it (synchronous_commit = on)")
 	flag.BoolVar(&o.record, "record", true, "record decisions, as the service does")
+	flag.IntVar(&o.clusters, "clusters", 0, "`number` of clusters over which admissions are measured, and over one cluster with as many nodes as all of them; nothing else is")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile")
 	flag.Parse()
+	if o.clusters < 0 || o.clusters > clusterNodes {
+		fmt.Fprintf(os.Stderr, "ledgerbench: clusters %d: want between 1 and %d\n", o.clusters, clusterNodes)
+		os.Exit(2)
+	}
 	if o.profile != "" {
 		file, err := os.Create(o.profile)
 		if err == nil {
@@ -67,6 +74,9 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	fmt.Printf("The ledger on %d cores, Postgres with fsync on the same machine\n", runtime.NumCPU())
+	if o.clusters > 0 {
+		return compareClusters(ctx, o)
+	}
 	for text := range strings.SplitSeq(o.added, ",") {
 		delay, err := time.ParseDuration(text)
 		if err != nil {
@@ -124,7 +134,7 @@ func ledger(ctx context.Context, o options, delay time.Duration) error {
 			return fmt.Errorf("seed %d waiting workloads: %w", count, err)
 		}
 		seeded = count
-		t, err := openTerm(ctx, url, o.record)
+		t, err := openTerm(ctx, url, o.record, quota.Config{})
 		if err != nil {
 			return err
 		}

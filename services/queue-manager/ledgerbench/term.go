@@ -27,7 +27,7 @@ type term struct {
 	recorder *decisionlog.Recorder
 }
 
-func openTerm(ctx context.Context, url string, record bool) (_ *term, err error) {
+func openTerm(ctx context.Context, url string, record bool, policy quota.Config) (_ *term, err error) {
 	debug.FreeOSMemory()
 	before := heapInUse()
 	t := &term{}
@@ -43,7 +43,7 @@ func openTerm(ctx context.Context, url string, record bool) (_ *term, err error)
 	err = t.store.SetQueues(ctx, t.led.Epoch, []state.Queue{
 		{Name: "waiting", Namespaces: []string{"waiting"}, Strategy: quota.BestEffortFIFO},
 		{Name: "fits", Namespaces: []string{"fits"}, Strategy: quota.BestEffortFIFO},
-	}, quota.Config{})
+	}, policy)
 	if err != nil {
 		return nil, err
 	}
