@@ -28,8 +28,9 @@ func (s *State) leaveClusters(now time.Time) {
 	leaving, forced := false, false
 	for _, c := range s.policy.ClusterCordons {
 		leaving, forced = leaving || c.Left, forced || c.Forced
-		if p := s.permissions[c.Name]; c.Left && p != nil && !p.ranOut.IsZero() {
-			delete(s.permissions, c.Name) // the cluster that joins by that name may be another
+		if _, is := s.failedOver[c.Name]; c.Left && is { // the cluster that joins by that name may be another
+			delete(s.permissions, c.Name)
+			delete(s.failedOver, c.Name)
 		}
 	}
 	if forced {

@@ -33,11 +33,8 @@ type permission struct {
 	lasts   time.Duration // the longest of what was asked for
 	ends    time.Time     // of what was granted in this term, at the latest
 	granted time.Time     // when it was last granted something in this term
-	// ranOut is when the places of gangs were released that may have left something there; zero
-	// since the dispatcher has asked again.
-	ranOut time.Time
-	// moved: such gangs were released since. empty: since the cluster is out of reach, all have
-	// left it that fail over.
+	// moved: gangs were released that may have left something there. empty: since the cluster is
+	// out of reach, all have left it that fail over.
 	moved, empty bool
 }
 
@@ -61,13 +58,15 @@ func (s *State) PermissionAsked(p *event.PermissionAsked, now time.Time) {
 	}
 	lasts := time.Duration(p.For)
 	known.session, known.lasts = p.Session, max(known.lasts, lasts)
+	s.failedOver.askedBy(p)
 	if s.catchingUp || s.readAgain { // an earlier term may have answered, and the dispatcher asks again
 		return
 	}
 	if since := now.Sub(known.granted); !known.granted.IsZero() && since >= 0 && since < grantEvery {
 		return
 	}
-	known.ranOut, known.granted = time.Time{}, now
+	known.granted = now
+	delete(s.failedOver, p.Cluster)
 	if ends := now.Add(lasts); ends.After(known.ends) {
 		known.ends = ends
 	}
@@ -125,7 +124,8 @@ func (s *State) failOver(now time.Time) {
 	for _, cluster := range slices.Sorted(maps.Keys(gone)) {
 		p := s.permissions[cluster]
 		if p.empty = true; p.moved {
-			p.ranOut, p.moved = now, false // until the dispatcher asks, none comes here
+			p.moved = false
+			s.failedOver[cluster] = FailedOver{Cluster: cluster, Session: p.session, At: now} // until the dispatcher asks, none comes here
 			s.emit(now, event.PermissionSubject(cluster), removalKept, &event.PermissionGranted{Cluster: cluster, Session: p.session})
 		}
 	}

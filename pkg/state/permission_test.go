@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -156,6 +157,57 @@ func TestAClusterThatWasIdleIsNotBarred(t *testing.T) {
 			s.step(time.Second)
 			if other := s.live.Get("other"); other.Phase != workload.Admitted {
 				t.Errorf("the other gang is %s because of %+v", other.Phase, other.Reason)
+			}
+		})
+	}
+}
+
+// A new leader knows that a cluster is returning, whether its dispatcher asked while there was no
+// leader or not, and lets gangs in once it has answered the dispatcher.
+func TestANewLeaderKnowsThatAClusterReturns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		forgotten bool
+		asked     []int64 // by dispatchers of these sessions, while there was no leader
+		returns   bool
+	}{
+		"nothing has failed over":                    {forgotten: true},
+		"the dispatcher has not asked":               {returns: true},
+		"the dispatcher asked without an answer":     {asked: []int64{1}, returns: true},
+		"a later dispatcher asked without an answer": {asked: []int64{1, 2}, returns: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newPermitted(t, workload.FailOver, true)
+			s.step(lasts + lasts/driftOf + stopMargin)
+			if !s.failedOver() {
+				t.Fatal("the gang has not failed over")
+			}
+			var remembered []FailedOver
+			for _, f := range s.State.failedOver {
+				remembered = append(remembered, f)
+			}
+			if c.forgotten {
+				remembered = nil
+			}
+			s.replaceLeader(func() {
+				s.SetSilentAfter(silentFor)
+				s.RememberFailedOver(remembered)
+				for _, session := range c.asked {
+					s.ask(session, 1)
+				}
+				s.HeardBefore(&event.NodeObserved{Node: capacity.Node{Cluster: "c"}, Version: event.Version{Session: 1}}, s.now, s.now)
+			})
+			if got := s.ClusterLoads()[0].Returning; got != c.returns {
+				t.Fatalf("the cluster returns: %t, want %t", got, c.returns)
+			}
+			if s.gang().Holding == c.returns {
+				t.Errorf("the gang holds places: %t", s.gang().Holding)
+			}
+			s.ask(3, 1)
+			s.step(time.Second)
+			if load := s.ClusterLoads()[0]; load.Returning || !s.gang().Holding {
+				t.Errorf("after the answer the cluster returns: %t; the gang holds places: %t", load.Returning, s.gang().Holding)
 			}
 		})
 	}

@@ -54,15 +54,14 @@ func (s *State) noteSilentClusters(now time.Time) {
 	var uncleared map[string]bool
 	for _, cluster := range s.clustersToHear() {
 		last, reports := s.heardSince(Part{cluster, Watcher}), s.watcherReports(cluster, now)
-		// A later dispatcher may be one that never asks.
-		if p := s.permissions[cluster]; p != nil && !p.ranOut.IsZero() && p.session >= s.dispatchers[cluster] {
+		if since, is := s.unclearedSince(cluster); is {
 			if reports {
 				if uncleared == nil {
 					uncleared = map[string]bool{}
 				}
 				uncleared[cluster] = true
 			}
-			last = p.ranOut // until its dispatcher has removed what is there, and asks again
+			last = since // until its dispatcher has removed what is there, and asks again
 		} else if reports {
 			continue
 		}

@@ -44,6 +44,7 @@ type State struct {
 	// silentAfter is the argument of SetSilentAfter.
 	silentAfter time.Duration
 	permissions permissions
+	failedOver  failedOver
 	// distress is what the reasons of the gangs in each cluster show of it.
 	distress map[string]distress
 	// unread are Stored.Unread.
@@ -111,7 +112,7 @@ func New(epoch int64, stored Stored) *State {
 	l.admission.OrderVictims(stored.Victims)
 	s := &State{
 		lifecycle: l, sizing: sizing{l}, idling: idling{l}, recovery: recovery{l},
-		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version, permissions: permissions{}, distress: map[string]distress{},
+		watchers: map[string]int64{}, dispatchers: map[string]int64{}, version: stored.Version, permissions: permissions{}, failedOver: failedOver{}, distress: map[string]distress{},
 		unread: stored.Unread,
 	}
 	s.healing = healing{l, &s.sizing}

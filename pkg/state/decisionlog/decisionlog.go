@@ -25,6 +25,7 @@ const (
 	Quarantine     = "setAside"      // the database refuses to store a workload or a node
 	CheckRights    = "checkRights"   // who waits may have lost the right to
 	Ahead          = "ahead"         // what the streams have and the ledger does not know
+	FailedOver     = "failedOver"    // clusters from which gangs have failed over in earlier terms
 )
 
 // Input is one thing that was done to a state.
@@ -57,6 +58,8 @@ type Input struct {
 	Version  int64           `json:"version,omitempty"`
 	// Ahead is what the streams have; of Ahead.
 	Ahead *state.Ahead `json:"ahead,omitempty"`
+	// Clusters from which gangs have failed over; of FailedOver.
+	Clusters []state.FailedOver `json:"clusters,omitempty"`
 }
 
 // Term is what a term began with, besides the live workloads and the nodes.
@@ -136,6 +139,8 @@ func Apply(s *state.State, in Input) error {
 			return errors.New("apply a recorded input: it has no contents of the streams")
 		}
 		s.Ahead(*in.Ahead, in.At)
+	case FailedOver:
+		s.RememberFailedOver(in.Clusters)
 	default:
 		return fmt.Errorf("apply a recorded input: kind %q is unknown, or has no place here", in.Kind)
 	}

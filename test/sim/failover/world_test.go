@@ -160,6 +160,9 @@ func (w *world) lead(settings state.Stored) {
 	settings.NoCertificates = true
 	w.state = w.ledger.State(decisionlog.Term{Epoch: w.epoch, Stored: settings, SilentAfter: silence})
 	for _, c := range w.clusters {
+		if g := c.granted; g != nil && g.For == 0 {
+			w.state.RememberFailedOver([]state.FailedOver{{Cluster: c.name, Session: g.Session, At: w.now()}})
+		}
 		for _, subject := range slices.Sorted(maps.Keys(c.published)) {
 			r := c.published[subject]
 			w.read(r.payload, r.stored)

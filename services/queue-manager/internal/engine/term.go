@@ -122,6 +122,9 @@ func (l *leader) serve(ctx context.Context, lineage store.Lineage, following *st
 	if err := noteRecovered(ctx, l.Options, lineage); err != nil {
 		return err
 	}
+	if err := l.rememberFailedOver(ctx); err != nil {
+		return err
+	}
 	l.relay = l.newRelay(ends)
 	if l.inputs, err = subscribe(ctx, l.Bus); err != nil {
 		return err

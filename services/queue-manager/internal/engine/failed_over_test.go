@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/pkg/state"
+	"muster.dev/muster/services/queue-manager/internal/store"
+)
+
+// pendingMessages is an outbox.
+type pendingMessages []store.Outgoing
+
+func (p pendingMessages) Unsent(context.Context, []string, int64, int) ([]store.Outgoing, error) {
+	return p, nil
+}
+
+// keptMessages are the last messages of NATS, by subject.
+type keptMessages map[string][]byte
+
+func (k keptMessages) LastMessage(_ context.Context, _, subject string) (*bus.Delivery, error) {
+	if k[subject] == nil {
+		return nil, nil
+	}
+	return &bus.Delivery{Subject: subject, Data: k[subject]}, nil
+}
+
+// The last message on the permission of a cluster tells whether its gangs have failed over: that
+// in the outbox is later than that in NATS.
+func TestFailedOver(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	message := func(g event.PermissionGranted) []byte {
+		data, err := event.Marshal("1", event.QueueManagerSource, at, "", &g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	moved := message(event.PermissionGranted{Cluster: "east", Session: 7})
+	granted := message(event.PermissionGranted{Cluster: "east", Session: 7, Number: 3, For: workload.Duration(time.Minute)})
+	subject := event.PermissionSubject("east")
+	out := func(data ...[]byte) (all pendingMessages) {
+		for i, d := range data {
+			all = append(all, store.Outgoing{Seq: int64(i), Subject: subject, Message: d})
+		}
+		return append(all, store.Outgoing{Seq: 9, Subject: event.PermissionSubject("eastern"), Message: granted})
+	}
+	is := []state.FailedOver{{Cluster: "east", Session: 7, At: at}}
+	for name, c := range map[string]struct {
+		outbox pendingMessages
+		nats   []byte
+		want   []state.FailedOver
+	}{
+		"nothing is known":                      {},
+		"NATS has that they have":               {nats: moved, want: is},
+		"NATS has that it is granted since":     {nats: granted},
+		"it is not published yet":               {outbox: out(moved), nats: granted, want: is},
+		"it is granted, which is not published": {outbox: out(granted), nats: moved},
+		"the last one in the outbox counts":     {outbox: out(granted, moved), want: is},
+		"it is of another cluster":              {nats: message(event.PermissionGranted{Cluster: "west"})},
+		"it is no event":                        {nats: json.RawMessage(`{"specversion":"1.0"`)},
+		"it is another event on the subject":    {nats: must(t, event.PermissionAsked{Cluster: "east"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := failedOver(t.Context(), c.outbox, keptMessages{subject: c.nats}, []string{"east"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, asked event.PermissionAsked) []byte {
+	t.Helper()
+	data, err := event.Marshal("1", "test", time.Unix(0, 0), "", &asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
