@@ -1,10 +1,10 @@
 // Command compose makes the secrets of the local stack in containers, and those of an
 // installation without secrets: keys of the NATS users and their accounts, certificates,
 // passwords of Postgres' roles and the URLs with them. Existing ones stay, as do clusters,
-// tenants and checkers of earlier runs; -remove removes one. It prints what it changes.
+// tenants, checkers and intakes of earlier runs; -remove removes one. It prints what it changes.
 //
 //	compose [-cluster NAME]... [-tenant NAME=QUEUE,...]... [-named-tenant NAME=QUEUE,...]...
-//	        [-checker CHECK]... [-remove KIND=NAME]... [-host NAME]... DIR
+//	        [-checker CHECK]... [-intake CLUSTER=QUEUE,...]... [-remove KIND=NAME]... [-host NAME]... DIR
 //
 // It starts nothing. It is not for installations with a certificate authority or a
 // secret store.
@@ -57,6 +57,7 @@ func parse(args []string) (wanted, error) {
 	for kind, usage := range map[string]string{
 		users.KindTenant:  "`name=queue,...`: a user who may submit to these queues and read their events; may be repeated",
 		users.KindNamed:   "`name=queue,...`: a tenant who submits under their own name only; for those who do not trust each other",
+		users.KindIntake:  "`cluster=queue,...`: the intake of a further cluster, whose users submit to these queues with kubectl; may be repeated",
 		users.KindChecker: "`name`: the controller of the AdmissionCheck of that name; may be repeated",
 	} {
 		flags.Func(kind, usage, func(text string) error {
@@ -65,7 +66,7 @@ func parse(args []string) (wanted, error) {
 			return err
 		})
 	}
-	flags.Func("remove", "`kind=name`: remove a cluster, tenant or checker of an earlier run, and its keys; may be repeated", func(what string) error {
+	flags.Func("remove", "`kind=name`: remove a cluster, tenant, checker or intake of an earlier run, and its keys; may be repeated", func(what string) error {
 		w.removed = append(w.removed, what)
 		return nil
 	})

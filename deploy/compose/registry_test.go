@@ -23,9 +23,12 @@ func TestAddingAddsAndRemovingRemoves(t *testing.T) {
 		{"-named-tenant b=three", "changed tenant b=two to named-tenant b=three\n", "", []string{"muster.submit.three.tenant-b"}, []string{"muster.submit.two"}},
 		{"-remove tenant=a -remove cluster=local", "removed tenant a and its keys\nremoved cluster local and its keys\n", "", []string{"dispatcher-east", "tenant-b"}, []string{"tenant-a", "-local"}},
 		{"", "", "", []string{"dispatcher-east", "tenant-b"}, []string{"tenant-a", "-local"}},
+		{"-intake east=research,lab", "added intake east=research,lab\n", "", []string{"intake-east", "muster.home.east.research", "muster.home.east.lab"}, nil},
+		{"-remove intake=east -intake east=lab", "removed intake east and its keys\nadded intake east=lab\n", "", []string{"muster.home.east.lab"}, []string{"muster.home.east.research"}},
 		{"-remove tenant=a", "", `remove tenant "a": there is no user tenant-a`, nil, nil},
 		{"-remove cluster=west", "", `remove cluster "west": it is none of east`, nil, nil},
-		{"-remove b", "", `remove "b": want cluster=NAME, tenant=NAME or checker=NAME`, nil, nil},
+		{"-remove b", "", `remove "b": want cluster=NAME, tenant=NAME, checker=NAME or intake=NAME`, nil, nil},
+		{"-remove cluster=east -cluster west", "removed cluster east and its keys\nadded cluster west\n", "", []string{"tenant-b", "dispatcher-west"}, []string{"dispatcher-east", "intake-east"}},
 	} {
 		w, err := parse(append(strings.Fields(step.arguments), dir))
 		if err != nil {
@@ -57,7 +60,7 @@ func TestAddingAddsAndRemovingRemoves(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]bool{"tenant-a.nk": false, "tenant-a.token": false, "dispatcher-local.nk": false, "tenant-b.nk": true} {
+	for name, want := range map[string]bool{"tenant-a.nk": false, "tenant-a.token": false, "dispatcher-local.nk": false, "intake-east.nk": false, "tenant-b.nk": true} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 				t.Errorf("the file is there: %t, want %t", err == nil, want)

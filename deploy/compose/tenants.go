@@ -16,7 +16,7 @@ import (
 func tokens(dir string, tenants []users.Tenant) error {
 	names := []string{access.Operator}
 	for _, t := range tenants {
-		if t.Kind != users.KindChecker { // it answers over NATS
+		if t.Submits() { // the others use NATS alone
 			names = append(names, t.User.Name)
 		}
 	}

@@ -129,6 +129,7 @@ func TestBadValues(t *testing.T) {
 		"lines in a rack label":       {map[string]any{"console": map[string]any{"rackLabel": "a\n- --x"}}, "rackLabel"},
 		"a script as a dashboard":     {map[string]any{"console": map[string]any{"dashboardURL": "javascript:x"}}, "dashboardURL"},
 		"a variable in a logs URL":    {map[string]any{"console": map[string]any{"logsURL": "https://$(TOKEN).example.org/"}}, "logsURL"},
+		"a member without queues":     {map[string]any{"mode": "member", "namespaces": []any{"a"}, "kubernetesController": map[string]any{"enabled": true}}, "queues"},
 		"permission without unit":     {map[string]any{"dispatcher": map[string]any{"permission": "60"}}, "permission"},
 		"grace without unit":          {map[string]any{"queueManager": map[string]any{"nodeGrace": "60"}}, "nodeGrace"},
 	} {

@@ -14,7 +14,7 @@ import (
 func TestServices(t *testing.T) {
 	t.Parallel()
 	all := []string{"capacity-watcher", "dispatcher", "intake", "queue-manager"}
-	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}, "console": {"capacity-watcher", "console", "dispatcher", "intake", "queue-manager"}} {
+	for name, want := range map[string][]string{"defaults": all, "trial": all, "everything": all, "controller": all, "webhooks": all, "http": all, "member": {"capacity-watcher", "dispatcher"}, "member with kubectl": {"capacity-watcher", "dispatcher", "intake"}, "console": {"capacity-watcher", "console", "dispatcher", "intake", "queue-manager"}} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, modes()[name])
 			var services []string

@@ -26,6 +26,7 @@ queues:
   identities: [{who: [http/alice], user: alice}]
   strayPods: warn
   onLostCluster: failover
+  preferClusters: data=images
 resourceFlavors:
 - {name: h100, nodeLabels: {gpu: h100}}
 cohorts:

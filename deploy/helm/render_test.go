@@ -22,7 +22,11 @@ func modes() map[string]map[string]any {
 	return map[string]map[string]any{
 		"defaults": {},
 		"member":   {"mode": "member", "cluster": "east", "namespaces": []any{"team-a", "team-b"}},
-		"trial":    {"trial": on()},
+		"member with kubectl": {
+			"mode": "member", "cluster": "east", "namespaces": []any{"team-a", "team-b"},
+			"kubernetesController": map[string]any{"enabled": true, "queues": []any{"research", "serving"}},
+		},
+		"trial": {"trial": on()},
 		"controller": {
 			"kubernetesController": map[string]any{"enabled": true, "defaultQueue": "a", "kueueLabel": false},
 			"queues":               []any{map[string]any{"name": "a", "namespaces": []any{"team-b", "team-a"}}},

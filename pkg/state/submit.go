@@ -91,6 +91,7 @@ func (s *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 		return reason
 	}
 	rules := s.queues[w.Queue].Rules
+	w.PodSets = rules.PreferringFor(w)
 	err := objectpolicy.Check(rules.Objects, e.Manifest)
 	if err == nil {
 		err = podpolicy.Check(rules.PodsOf(w.Submitter), e.Manifest)

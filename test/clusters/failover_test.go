@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
@@ -53,6 +54,38 @@ func TestAGangFailsOverToTheOtherCluster(t *testing.T) {
 	for _, twice := range both.twice() {
 		t.Error(twice)
 	}
+}
+
+// A leader that begins while a cluster is returning gives it no gang before the dispatcher there has
+// reported that nothing is left: that its gangs have failed over was in the term of another one.
+func TestANewLeaderWaitsForAClusterThatReturns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stack.Options{
+		Rules: workload.Rules{OnLostCluster: workload.FailOver}, ClusterSilence: 10 * time.Second, Permission: 10 * time.Second,
+	})
+	w.nodes(0, 2, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
+	a := w.submit(stack.RayCluster("a", 1, 2))
+	w.runsIn(a, 1, w.second.Name)
+	w.nodes(2, 0, "cpu=8", "memory=32Gi", "nvidia.com/gpu=2")
+	w.second.Cut()
+	w.runsIn(a, 2, w.Pool)
+	if err := w.second.StopService(stack.Dispatcher); err != nil {
+		t.Fatal(err)
+	}
+	w.second.Mend()
+	w.until("the second cluster is returning", func() bool { return w.states()[w.second.Name] == query.ClusterReturning })
+	if err := w.StopService(stack.QueueManager); err != nil {
+		t.Fatal(err)
+	}
+	b := w.submit(stack.Annotated(stack.RayCluster("b", 1, 2), kube.ClustersKey, workload.ClusterNameKey+"="+w.second.Name))
+	if err := w.StartService(t.Context(), stack.QueueManager); err != nil {
+		t.Fatal(err)
+	}
+	w.waits(b, "is back, and has not yet reported that nothing is left there")
+	if err := w.second.StartService(t.Context(), stack.Dispatcher); err != nil {
+		t.Fatal(err)
+	}
+	w.runsIn(b, 1, w.second.Name)
 }
 
 // A gang that its dispatcher has stopped, because the cluster was cut off for longer than its

@@ -1,4 +1,4 @@
-// Package clusters tests two clusters under one queue-manager, on real parts: two Kubernetes
+// Package clusters tests two and three clusters under one queue-manager, on real parts: Kubernetes
 // control planes with the KubeRay operator, each with its capacity-watcher and dispatcher.
 package clusters
 
@@ -14,7 +14,8 @@ import (
 var (
 	first     = clustertest.Shared{Name: "clusters-first", Prepare: stacktest.Install}
 	second    = clustertest.Shared{Name: "clusters-second", Prepare: stacktest.Install}
+	third     = clustertest.Shared{Name: "clusters-third", Prepare: stacktest.Install}
 	databases *pgtest.Server
 )
 
-func TestMain(m *testing.M) { stacktest.Main(m, &databases, &first, &second) }
+func TestMain(m *testing.M) { stacktest.Main(m, &databases, &first, &second, &third) }

@@ -20,6 +20,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
+	"muster.dev/muster/pkg/testkit/clustertest"
 	"muster.dev/muster/test/stack"
 	"muster.dev/muster/test/stack/stacktest"
 )
@@ -28,18 +29,21 @@ import (
 // may stand still for a minute.
 const patience = 2 * time.Minute
 
-// world is a stack whose queue-manager decides for two clusters. The first is called as the
-// stack is, the second has a name behind it.
+// world is a stack whose queue-manager decides for two or three clusters. The first is called as
+// the stack is, the others have a name behind it.
 type world struct {
 	*stack.Stack
 	second *stack.Member
+	third  *stack.Member // nil but for newWorldOfThree
 
 	t     *testing.T
 	heard *bustest.Listener // lifecycle events
 	sent  int
 }
 
-func newWorld(t *testing.T, o stack.Options) *world {
+// newWorld has two clusters. With queues the second one has an intake, for what users make there
+// with kubectl.
+func newWorld(t *testing.T, o stack.Options, queues ...string) *world {
 	t.Helper()
 	go second.Start(t.Context()) // while the first one starts
 	o.Cluster, o.Installed, o.Dir, o.DatabaseURL = first.Use(t).Cluster, true, t.TempDir(), databases.Database(t)
@@ -51,19 +55,36 @@ func newWorld(t *testing.T, o stack.Options) *world {
 	}
 	t.Cleanup(s.Stop)
 	w := &world{Stack: s, t: t, heard: bustest.New(t)}
-	if w.second, err = s.Join(t.Context(), other.Cluster, "second"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.second.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	w.second = w.join(other, "second", queues...)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	t.Cleanup(func() { stacktest.NoNodeIsOverCommitted(t, s) })
 	w.heard.Listen(ctx, s.Bus, bus.EventsStream, "muster.events.*.*")
 	return w
+}
+
+// newWorldOfThree is newWorld with a third cluster.
+func newWorldOfThree(t *testing.T, o stack.Options) *world {
+	t.Helper()
+	go third.Start(t.Context()) // while the others start
+	w := newWorld(t, o)
+	w.third = w.join(third.Use(t), "third")
+	return w
+}
+
+// join has a cluster join until the end of the test.
+func (w *world) join(c *clustertest.Cluster, name string, queues ...string) *stack.Member {
+	w.t.Helper()
+	m, err := w.Join(w.t.Context(), c.Cluster, name, queues...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := m.Stop(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return m
 }
 
 // nodes adds nodes to the first and the second cluster, and waits until they are known.
@@ -170,7 +191,11 @@ func (w *world) runsIn(id workload.ID, attempt int, cluster string) {
 }
 
 func (w *world) clients() map[string]kubernetes.Interface {
-	return map[string]kubernetes.Interface{w.Pool: w.Kube, w.second.Name: w.second.Kube}
+	all := map[string]kubernetes.Interface{w.Pool: w.Kube, w.second.Name: w.second.Kube}
+	if w.third != nil {
+		all[w.third.Name] = w.third.Kube
+	}
+	return all
 }
 
 // podsOf lists, uncached, the pods of a workload in a cluster.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/local/devcluster"
+	intake "muster.dev/muster/services/intake/app"
 	"muster.dev/muster/services/muster-dev/inprocess"
 )
 
@@ -23,22 +25,24 @@ type Member struct {
 	Dynamic dynamic.Interface    // as administrator
 
 	stack    *Stack
+	names    []string // of its services
 	services *inprocess.Services
 	link     *link
 }
 
-// memberServices are those that a cluster has of its own, in the order of their start.
-func memberServices() []string { return []string{CapacityWatcher, Dispatcher} }
-
 // Join adds a cluster to the stack, under a name after the stack's own, and returns when its
-// services are ready; Stop of the member ends them. The cluster gets the stack's namespaces.
-func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name string) (*Member, error) {
+// services are ready; Stop of the member ends them. The cluster gets the stack's namespaces. With
+// queues it has an intake, for objects that users make there with kubectl.
+func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name string, queues ...string) (*Member, error) {
 	admin, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", cluster.Kubeconfig, err)
 	}
 	admin.QPS = -1
-	m := &Member{Name: s.Pool + "-" + name, stack: s}
+	m := &Member{Name: s.Pool + "-" + name, stack: s, names: []string{CapacityWatcher, Dispatcher}} // in the order of their start
+	if len(queues) > 0 {
+		m.names = append(m.names, Intake)
+	}
 	if m.Kube, err = kubernetes.NewForConfig(admin); err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name stri
 		return nil, fmt.Errorf("make a directory for the kubeconfigs of cluster %s: %w", m.Name, err)
 	}
 	config := s.configuration()
-	config.Cluster = m.Name
+	config.Cluster, config.MemberQueues, config.HTTP = m.Name, strings.Join(queues, ","), intake.HTTPConfig{}
 	if m.link, config.NATSURL, err = newLink(ctx, s.NATSURL); err != nil {
 		return nil, err
 	}
@@ -63,7 +67,7 @@ func (s *Stack) Join(ctx context.Context, cluster *devcluster.Cluster, name stri
 	m.services = inprocess.New(s.options.Logger, config)
 	starting, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := m.services.Start(starting, memberServices()...); err != nil {
+	if err := m.services.Start(starting, m.names...); err != nil {
 		return nil, errors.Join(err, m.Stop())
 	}
 	return m, nil
@@ -87,7 +91,7 @@ func (m *Member) StopService(name string) error { return m.services.Stop(name, s
 // Stop stops all services of the member. What runs in the cluster stays.
 func (m *Member) Stop() error {
 	var failed []error
-	for _, name := range memberServices() {
+	for _, name := range m.names {
 		failed = append(failed, m.StopService(name))
 	}
 	return errors.Join(append(failed, m.link.listener.Close())...)

@@ -59,6 +59,9 @@ func CapacityWatcher(cluster string) string { return "capacity-watcher-" + clust
 // Dispatcher names the user of a cluster's dispatcher.
 func Dispatcher(cluster string) string { return "dispatcher-" + cluster }
 
+// MemberIntake names the user of the intake of a further cluster.
+func MemberIntake(cluster string) string { return Intake + "-" + cluster }
+
 // Users lists all services of an installation with the given clusters, and one
 // operator: a person with all rights of the command line.
 func Users(clusters ...string) []User {
@@ -128,6 +131,8 @@ func queueManager() User {
 	return User{
 		Name: QueueManager, Answers: true,
 		Publish: slices.Concat(
+			// It passes on what the intakes of further clusters submit.
+			[]string{event.WorkloadSubject("*")},
 			[]string{event.EventsSubject("*", "*"), event.DispatchSubject("*", "*"), event.CheckFilter("*"), event.DemandSubject, event.DeadFilter, event.AskSubject("*")},
 			works(bus.WorkloadStream, event.WorkloadSubject("*")), works(bus.CheckedStream, event.CheckedSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
 			follows(bus.CapacityStream, event.CapacityFilter("*")), follows(bus.StatusStream, event.StatusFilter()),
@@ -144,7 +149,7 @@ func queueManager() User {
 			// It reads back what a restored database has lost.
 			follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.EventsStream, event.EventsFilter()), follows(bus.KeptStream, event.KeptFilter()),
 		),
-		Subscribe: slices.Concat(query.Subjects(), []string{query.TruthSubject("*"), query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HoldSubject, bus.GuardSubject + ">"}),
+		Subscribe: slices.Concat(query.Subjects(), []string{query.TruthSubject("*"), query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HomeSubject("*", "*"), query.HoldSubject, bus.GuardSubject + ">"}),
 	}
 }
 
@@ -158,6 +163,30 @@ func Checker(check string) (User, error) {
 		Publish:   slices.Concat([]string{event.CheckedSubject(check)}, follows(bus.DispatchStream, event.CheckFilter(check))),
 		Subscribe: []string{event.CheckFilter(check)},
 	}, nil
+}
+
+// NewMemberIntake is the user of the intake of a further cluster, whose users submit to the given
+// queues with kubectl. It reads the events of these queues. What it submits and asks goes to
+// queue-manager, which sees to it that it is about objects of the cluster.
+func NewMemberIntake(cluster string, queues ...string) (User, error) {
+	if !workload.ValidName(cluster) {
+		return User{}, fmt.Errorf("intake of cluster %q: want a name of lower-case letters, digits and dashes", cluster)
+	}
+	if len(queues) == 0 {
+		return User{}, fmt.Errorf("intake of cluster %q has no queue", cluster)
+	}
+	user := User{Name: MemberIntake(cluster), Limits: clusterLimits, Publish: slices.Concat(
+		// It notices the loss of the streams.
+		[]string{jetstream + "STREAM.INFO." + bus.WorkloadStream}, makesStreams(), follows(bus.CapacityStream, event.GangSubject(cluster, "*")),
+	)}
+	for _, queue := range queues {
+		if !workload.ValidName(queue) {
+			return User{}, fmt.Errorf("intake of cluster %q: queue %q: want a name of lower-case letters, digits and dashes", cluster, queue)
+		}
+		user.Publish = append(user.Publish, query.HomeSubject(cluster, queue))
+		user.Publish = append(user.Publish, follows(bus.EventsStream, event.EventsSubject(queue, "*"))...)
+	}
+	return user, nil
 }
 
 func capacityWatcher(cluster string) User {

@@ -115,6 +115,15 @@ func checker(t *testing.T, check string) access.User {
 	return user
 }
 
+func memberIntake(t *testing.T, cluster string, queues ...string) access.User {
+	t.Helper()
+	user, err := access.NewMemberIntake(cluster, queues...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
+}
+
 // What each user may do with each subject: w writes, r reads; everything that is
 // not in the table is tried and must be refused.
 func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
@@ -123,7 +132,10 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		event.SubmitSubject("q"):                      {"operator": "w", "tenant-a": "w"},
 		event.SubmitSubject("theirs"):                 {"operator": "w", "tenant-b": "w"},
 		event.EventsSubject("theirs", "id"):           {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-b": "r"},
-		event.WorkloadSubject("q"):                    {"operator": "w", "intake": "w"},
+		event.WorkloadSubject("q"):                    {"operator": "w", "intake": "w", "queue-manager": "w"},
+		query.HomeSubject("there", "q"):               {"queue-manager": "r", "intake-there": "w"},
+		query.HomeSubject("there", "theirs"):          {"queue-manager": "r"},
+		query.HomeSubject("here", "q"):                {"queue-manager": "r"},
 		event.EventsSubject("q", "id"):                {"operator": "r", "intake": "w", "queue-manager": "w", "tenant-a": "r"},
 		event.NodeSubject("here", "n"):                {"operator": "r", "capacity-watcher-here": "w"},
 		event.NodeSubject("there", "n"):               {"operator": "r", "capacity-watcher-there": "w"},
@@ -185,7 +197,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"muster.kept.q": {},
 		"$JS.API.CONSUMER.CREATE." + bus.KeptStream + ".x." + event.KeptFilter():              {"queue-manager": "w"},
 		"$JS.API.CONSUMER.CREATE." + bus.DispatchStream + ".x":                                {},
-		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + event.EventsSubject("q", "*"): {"operator": "w", "intake": "w", "queue-manager": "w"},
+		"$JS.API.CONSUMER.CREATE." + bus.EventsStream + ".x." + event.EventsSubject("q", "*"): {"operator": "w", "intake": "w", "queue-manager": "w", "intake-there": "w"},
 		"$JS.API.DIRECT.GET." + bus.EventsStream:                                              {"queue-manager": "w"},
 		"$JS.API.STREAM.MSG.GET." + bus.KeptStream:                                            {"queue-manager": "w"},
 		bus.LastEventSubject("q", "id"):                                                       {"operator": "w", "queue-manager": "w", "tenant-a": "w"},
@@ -194,7 +206,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"$SYS.REQ.SERVER.PING":                                                                {},
 		"any.other":                                                                           {},
 	}
-	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"), checker(t, "budget"), checker(t, "licence"))
+	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"), checker(t, "budget"), checker(t, "licence"), memberIntake(t, "there", "q"))
 	url, dir := start(t, users)
 	var names []string
 	for _, user := range users {

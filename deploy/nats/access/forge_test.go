@@ -26,7 +26,7 @@ const quiet = 400 * time.Millisecond
 // their rights.
 func targets(queueManagersInbox string) []string {
 	return []string{
-		query.ConfigureSubject, query.ClusterConfigureSubject("here"), event.WorkloadSubject("q"),
+		query.ConfigureSubject, query.ClusterConfigureSubject("here"), event.WorkloadSubject("q"), query.HomeSubject("here", "q"), query.HomeSubject("there", "theirs"),
 		event.SubmitSubject("q"), event.SubmitSubject("theirs"), event.SubmitSubjectAs("q", "tenant-a"), event.SubmitSubjectAs("theirs", "tenant-b"), event.SubmitSubjectAs("q", "operator"),
 		event.DispatchSubject("here", "id"), event.DispatchSubject("there", "id"), event.StatusSubject("here", "id"), event.StatusSubject("there", "id"),
 		event.NodeSubject("here", "n"), event.NodeSubject("there", "n"), event.SyncedSubject("there"), event.GangSubject("here", "id"),
@@ -42,7 +42,7 @@ func targets(queueManagersInbox string) []string {
 // subjects of others, consumers that deliver there, streams that republish or copy.
 func TestAStolenKeyForgesNothing(t *testing.T) {
 	t.Parallel()
-	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"), checker(t, "budget"))
+	users := append(access.Users("here", "there"), tenant(t, "a", "q"), tenant(t, "b", "theirs"), checker(t, "budget"), memberIntake(t, "there", "q"))
 	url, dir := start(t, users)
 	manager, err := connect(t, url, keys.File(dir, access.QueueManager))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package users keeps for which clusters, tenants and checkers an installation has users of
+// Package users keeps for which clusters, tenants, checkers and intakes an installation has users of
 // NATS, in files of the directory that has their keys, and writes the keys and the accounts.
 //
 // It is not for what a user may do (package access), nor for an installation that keeps keys
@@ -20,7 +20,7 @@ import (
 	"muster.dev/muster/deploy/nats/keys"
 )
 
-// Registry is what the directory has users for: clusters, tenants and checkers. Each change
+// Registry is what the directory has users for: clusters, tenants, checkers and intakes. Each change
 // writes the accounts of NATS again, so it keeps those of earlier ones.
 type Registry struct {
 	dir      string
@@ -121,8 +121,9 @@ func (r *Registry) Add(out io.Writer, clusters []string, tenants []Tenant) {
 	}
 }
 
-// Remove removes a cluster, a tenant or a checker, given as "cluster=east", "tenant=team-a" or
-// "checker=budget", with its keys, and prints it.
+// Remove removes a cluster with its intake, a tenant, a checker, or the intake of a cluster, given
+// as "cluster=east", "tenant=team-a", "checker=budget" or "intake=east", with its keys, and prints
+// it.
 func (r *Registry) Remove(out io.Writer, what string) error {
 	kind, name, _ := strings.Cut(what, "=")
 	var users []string
@@ -133,8 +134,9 @@ func (r *Registry) Remove(out io.Writer, what string) error {
 			return fmt.Errorf("remove cluster %q: it is none of %s", name, strings.Join(r.Clusters, ", "))
 		}
 		r.Clusters = slices.Delete(r.Clusters, i, i+1)
-		users = []string{access.CapacityWatcher(name), access.Dispatcher(name)}
-	case KindTenant, KindChecker:
+		users = []string{access.CapacityWatcher(name), access.Dispatcher(name), access.MemberIntake(name)}
+		r.Tenants = slices.DeleteFunc(r.Tenants, func(t Tenant) bool { return t.User.Name == access.MemberIntake(name) })
+	case KindTenant, KindChecker, KindIntake:
 		user := kind + "-" + name
 		i := slices.IndexFunc(r.Tenants, func(t Tenant) bool { return t.User.Name == user })
 		if i < 0 {
@@ -142,7 +144,7 @@ func (r *Registry) Remove(out io.Writer, what string) error {
 		}
 		r.Tenants, users = slices.Delete(r.Tenants, i, i+1), []string{user}
 	default:
-		return fmt.Errorf("remove %q: want cluster=NAME, %s=NAME or %s=NAME", what, KindTenant, KindChecker)
+		return fmt.Errorf("remove %q: want cluster=NAME, %s=NAME, %s=NAME or %s=NAME", what, KindTenant, KindChecker, KindIntake)
 	}
 	for _, user := range users {
 		for _, key := range []string{".nk", ".token"} {

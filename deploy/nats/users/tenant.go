@@ -12,13 +12,18 @@ const (
 	KindTenant  = "tenant"
 	KindNamed   = "named-tenant"
 	KindChecker = "checker"
+	// KindIntake is the intake of a further cluster, named as the cluster.
+	KindIntake = "intake"
 )
 
-// Tenant is a submitter, or the controller of an AdmissionCheck.
+// Tenant is a submitter, the controller of an AdmissionCheck, or the intake of a further cluster.
 type Tenant struct {
 	Kind, Text string // such as "tenant" and "team-a=one,two"
 	User       access.User
 }
+
+// Submits reports whether it is a submitter.
+func (t Tenant) Submits() bool { return t.Kind == KindTenant || t.Kind == KindNamed }
 
 // ParseTenant reads a tenant of a kind.
 func ParseTenant(kind, text string) (Tenant, error) {
@@ -32,8 +37,10 @@ func ParseTenant(kind, text string) (Tenant, error) {
 	case KindTenant:
 	case KindNamed:
 		newUser = access.NamedTenant
+	case KindIntake:
+		newUser = access.NewMemberIntake
 	default:
-		return Tenant{}, fmt.Errorf("%q: want %s, %s or %s", kind, KindTenant, KindNamed, KindChecker)
+		return Tenant{}, fmt.Errorf("%q: want %s, %s, %s or %s", kind, KindTenant, KindNamed, KindChecker, KindIntake)
 	}
 	user, err := newUser(name, strings.Split(queues, ",")...)
 	return Tenant{kind, text, user}, err

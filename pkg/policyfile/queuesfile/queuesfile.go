@@ -45,6 +45,8 @@ type Queue struct {
 	// OnLostCluster is what happens with its gangs when their cluster is out of reach: stay
 	// (the default) or failover.
 	OnLostCluster string `json:"onLostCluster,omitempty"`
+	// PreferClusters selects the clusters that gangs prefer that prefer none themselves.
+	PreferClusters workload.ClusterSelector `json:"preferClusters,omitempty"`
 }
 
 // File is a file of queues. In Kueue's manifests there are no queues; those that
@@ -119,6 +121,9 @@ func (f *File) ValidateWritten() error {
 		}
 		if q.Rules.OnLostCluster != "" {
 			faults.Add(path+".life.onLostCluster", "is no field of life; set it beside life, as %s.onLostCluster", path)
+		}
+		if q.Rules.PreferClusters != "" {
+			faults.Add(path+".life.preferClusters", "is no field of life; set it beside life, as %s.preferClusters", path)
 		}
 		for j, c := range f.ClusterQueues {
 			if strategy := cmp.Or(c.Strategy, quota.BestEffortFIFO); c.Name == q.Name && q.Strategy != "" && q.Strategy != strategy {
@@ -214,6 +219,9 @@ func (q *Queue) validate() error {
 	faults.Under("objectPolicy", q.ObjectPolicy.Validate())
 	faults.Under("strayPods", workload.ValidateStrays(q.StrayPods))
 	faults.Under("onLostCluster", workload.ValidateOnLostCluster(q.OnLostCluster))
+	preferred, err := q.PreferClusters.Complete()
+	faults.Under("preferClusters", err)
+	q.PreferClusters = preferred
 	q.Rules.Submitters, q.Rules.Limits = nil, workload.Limits{}
 	faults.Under("life", q.Rules.Validate())
 	q.Rules.Limits = q.Limits
@@ -221,6 +229,6 @@ func (q *Queue) validate() error {
 	faults.Under("podPolicy", podpolicy.Validate(q.PodPolicy))
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
 	q.Rules.Objects, q.Rules.Identities, q.Rules.Strays = q.ObjectPolicy, q.Identities, q.StrayPods
-	q.Rules.OnLostCluster = q.OnLostCluster
+	q.Rules.OnLostCluster, q.Rules.PreferClusters = q.OnLostCluster, q.PreferClusters
 	return faults.Err()
 }

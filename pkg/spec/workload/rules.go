@@ -49,6 +49,8 @@ type Rules struct {
 	Strays string `json:"strayPods,omitempty"`
 	// OnLostCluster is StayInLostCluster or FailOver.
 	OnLostCluster string `json:"onLostCluster,omitempty"`
+	// PreferClusters selects the clusters that gangs prefer that prefer none themselves.
+	PreferClusters ClusterSelector `json:"preferClusters,omitempty"`
 }
 
 // Defaults of a queue's rules.

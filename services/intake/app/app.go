@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,6 +38,10 @@ type Config struct {
 	LookForKinds time.Duration
 	// DefaultQueue is for AppWrappers without a queue label.
 	DefaultQueue string
+	// MemberQueues, separated by commas, are the queues to which objects of a further cluster may
+	// be submitted. With them intake serves the objects of that cluster and nothing else, by way of
+	// queue-manager.
+	MemberQueues string
 	// HTTP is the HTTP API; off without an address.
 	HTTP HTTPConfig
 	// Webhooks are off without an address.
@@ -50,6 +55,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.StringVar(&c.Cluster, "cluster", "", "`name` in Muster of the cluster whose AppWrappers and labelled Ray objects are submitted; without it none are")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of that cluster; without it the pod's own service account")
 	flags.StringVar(&c.KubeNamespaces, "kube-namespaces", "", "`namespaces` to watch, separated by commas; empty for all")
+	flags.StringVar(&c.MemberQueues, "member-queues", "", "`queues`, separated by commas, to which objects of a further cluster may be submitted; with them intake serves that cluster alone, and reads no submissions over NATS or HTTP")
 	c.HTTP.register(flags)
 	c.Webhooks.register(flags)
 	flags.StringVar(&c.DefaultQueue, "default-queue", "default", "`queue` of AppWrappers without a queue label")
@@ -78,7 +84,30 @@ func (c *Config) Validate() error {
 	if c.DefaultQueue == "" {
 		c.DefaultQueue = "default"
 	}
-	faults = append(faults, c.HTTP.validate(), c.Webhooks.validate(c.Cluster))
+	faults = append(faults, c.validateMember(), c.HTTP.validate(), c.Webhooks.validate(c.Cluster))
+	return errors.Join(faults...)
+}
+
+// validateMember checks the settings of the intake of a further cluster.
+func (c *Config) validateMember() error {
+	queues := split(c.MemberQueues)
+	if c.MemberQueues == "" {
+		return nil
+	}
+	var faults []error
+	for _, queue := range queues {
+		if !workload.ValidName(queue) {
+			faults = append(faults, fmt.Errorf("member-queues: %q: want names of queues, separated by commas", queue))
+		}
+	}
+	switch {
+	case c.Cluster == "":
+		faults = append(faults, errors.New("cluster: is missing; member-queues are for the objects of a further cluster"))
+	case c.HTTP.Address != "":
+		faults = append(faults, errors.New("http-address: the intake of a further cluster has no HTTP API; leave it out, or member-queues"))
+	case !slices.Contains(queues, c.DefaultQueue):
+		faults = append(faults, fmt.Errorf("default-queue: %q is none of member-queues; want one of them", c.DefaultQueue))
+	}
 	return errors.Join(faults...)
 }
 
@@ -118,9 +147,10 @@ func Run(ctx context.Context, config *Config, runtime *service.Runtime) error {
 			return err
 		}
 	}
-	in := newIntake(config.Operator, b, spending, runtime)
 	group.Go(func() error { return spending.Watch(ctx) })
-	if err := in.run(ctx, ready); err != nil {
+	if config.MemberQueues != "" {
+		ready() // it reads no submissions
+	} else if err := newIntake(config.Operator, b, spending, runtime).run(ctx, ready); err != nil {
 		return err
 	}
 	if err := group.Wait(); err != nil {

@@ -25,7 +25,7 @@ type messages struct {
 const source = "muster/intake/kubernetes"
 
 // Submit publishes a workload and returns when it is stored.
-func (m messages) Submit(ctx context.Context, queue string, submitted *event.WorkloadSubmitted) (uint64, error) {
+func (m messages) Submit(ctx context.Context, queue, _ string, submitted *event.WorkloadSubmitted) (uint64, error) {
 	w := submitted.Workload
 	span := m.tracer.Begin(w.ID, "", "object read", "muster.queue", queue)
 	sequence, err := m.publish(ctx, queue, "submitted/"+string(w.ID)+"/"+w.Digest+"/"+event.NewID(), submitted, span)
@@ -34,7 +34,7 @@ func (m messages) Submit(ctx context.Context, queue string, submitted *event.Wor
 }
 
 // Cancel publishes a cancellation and returns when it is stored.
-func (m messages) Cancel(ctx context.Context, queue string, cancel *event.WorkloadCancel) (uint64, error) {
+func (m messages) Cancel(ctx context.Context, queue, _ string, cancel *event.WorkloadCancel) (uint64, error) {
 	return m.publish(ctx, queue, event.NewID(), cancel, tracing.Span{})
 }
 
@@ -90,15 +90,19 @@ func (m messages) Standings(ctx context.Context) (map[workload.ID]kubecontroller
 		if err != nil {
 			return nil, err
 		}
-		for i := range page.Workloads {
-			w := &page.Workloads[i]
-			all[w.ID] = kubecontroller.Standing{Position: int(w.Position), Starts: w.Estimate()}
-		}
+		addStandings(all, page.Workloads)
 		if request.After = page.Next; page.Next == 0 {
 			break
 		}
 	}
 	return all, nil
+}
+
+func addStandings(all map[workload.ID]kubecontroller.Standing, waiting []workload.Record) {
+	for i := range waiting {
+		w := &waiting[i]
+		all[w.ID] = kubecontroller.Standing{Position: int(w.Position), Starts: w.Estimate()}
+	}
 }
 
 func (m messages) page(ctx context.Context, request query.WorkloadsRequest) (query.WorkloadsAnswer, error) {

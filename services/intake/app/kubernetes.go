@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/budget"
 	"muster.dev/muster/services/intake/internal/kubecontroller"
 )
@@ -36,51 +36,81 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 		}
 		defer stop()
 	}
-	exchange := messages{b, query.NewClient(b.Conn()), runtime.Tracer}
+	exchange := exchangeOf(config, b, runtime)
 	d := kubecontroller.New(kubecontroller.Options{
-		Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Operator: config.Operator, Budget: spending, Logger: runtime.Logger, Standings: exchange.Standings,
+		Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Queues: split(config.MemberQueues), Operator: config.Operator, Budget: spending, Logger: runtime.Logger,
+		Standings: exchange.Standings,
 	}, exchange)
 	d.SetCluster(client)
 	runtime.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "muster_intake_objects_forbidden", Help: "Objects of the cluster that are not submitted because intake may not write them.",
 	}, func() float64 { return float64(d.Forbidden()) }))
-	var namespaces []string
-	if config.KubeNamespaces != "" {
-		namespaces = strings.Split(config.KubeNamespaces, ",")
-	}
 	begin := func(what string, do func() error) error {
 		return service.Patiently(ctx, runtime.Logger, what, anyError, do)
 	}
-	if err := begin("watch the objects of the cluster", func() error { return client.Watch(ctx, namespaces, d.Enqueue) }); err != nil {
+	if err := begin("watch the objects of the cluster", func() error { return client.Watch(ctx, split(config.KubeNamespaces), d.Enqueue) }); err != nil {
 		return err
 	}
-	var events, gangs *bus.Following
-	if err := begin("follow events of workloads", func() (err error) {
-		events, err = b.Follow(ctx, bus.EventsStream, event.EventsSubject("*", "*"))
-		return err
-	}); err != nil {
-		return err
-	}
-	if err := begin("follow observed pods", func() (err error) {
-		gangs, err = b.Follow(ctx, bus.CapacityStream, event.GangSubject(config.Cluster, "*"))
-		return err
-	}); err != nil {
+	followed, err := followAll(ctx, config, b, begin)
+	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return deliver(ctx, events.C, d, runtime.Logger) })
-	group.Go(func() error { return deliver(ctx, gangs.C, d, runtime.Logger) })
+	for _, f := range followed {
+		group.Go(func() error { return deliver(ctx, f.C, d, runtime.Logger) })
+	}
 	group.Go(func() error { d.Run(ctx); return ctx.Err() })
 	group.Go(func() error {
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		return resync(ctx, b, d, look.C, runtime.Logger)
 	})
-	if err := watchQueues(ctx, group, config, b, runtime.Logger); err != nil {
-		return err
+	if config.MemberQueues == "" { // the objects of a further cluster make no queues
+		if err := watchQueues(ctx, group, config, b, runtime.Logger); err != nil {
+			return err
+		}
 	}
 	ready()
 	return group.Wait()
+}
+
+// exchange is the controller's way to NATS and queue-manager.
+type exchange interface {
+	kubecontroller.Messages
+	Standings(ctx context.Context) (map[workload.ID]kubecontroller.Standing, error)
+}
+
+func exchangeOf(config *Config, b *bus.Bus, runtime *service.Runtime) exchange {
+	queries := query.NewClient(b.Conn())
+	if config.MemberQueues != "" {
+		return memberMessages{config.Cluster, split(config.MemberQueues), queries, runtime.Tracer}
+	}
+	return messages{b, queries, runtime.Tracer}
+}
+
+// followAll begins to follow the events of workloads, of those queues to which objects may be
+// submitted, and the pods of the cluster.
+func followAll(ctx context.Context, config *Config, b *bus.Bus, begin func(what string, do func() error) error) (all []*bus.Following, err error) {
+	queues := split(config.MemberQueues)
+	if len(queues) == 0 {
+		queues = []string{"*"}
+	}
+	follow := func(what, stream, subject string) error {
+		return begin(what, func() error {
+			f, err := b.Follow(ctx, stream, subject)
+			if err == nil {
+				all = append(all, f)
+			}
+			return err
+		})
+	}
+	for _, queue := range queues {
+		if err := follow("follow events of workloads", bus.EventsStream, event.EventsSubject(queue, "*")); err != nil {
+			return nil, err
+		}
+	}
+	err = follow("follow observed pods", bus.CapacityStream, event.GangSubject(config.Cluster, "*"))
+	return all, err
 }
 
 // anyError makes service.Patiently retry every error: missing rights, for example,

@@ -42,6 +42,8 @@ type Config struct {
 	KubeNamespaces string
 	// LookForKinds is intake's; zero means its default.
 	LookForKinds time.Duration
+	// MemberQueues are intake's, for a further cluster.
+	MemberQueues string
 	// HTTP turns on intake's HTTP API; the zero value leaves it off.
 	HTTP intake.HTTPConfig
 	// Console is the settings of the console.
@@ -53,7 +55,7 @@ func (c *Config) runner(name string) (func(context.Context, *service.Runtime) er
 	nats := bus.Settings{URL: c.NATSURL}
 	switch name {
 	case Intake:
-		config := &intake.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], KubeNamespaces: c.KubeNamespaces, LookForKinds: c.LookForKinds, HTTP: c.HTTP}
+		config := &intake.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], KubeNamespaces: c.KubeNamespaces, LookForKinds: c.LookForKinds, MemberQueues: c.MemberQueues, HTTP: c.HTTP}
 		return func(ctx context.Context, r *service.Runtime) error { return intake.Run(ctx, config, r) }, config.Validate()
 	case CapacityWatcher:
 		config := &watcher.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], NodeSelector: c.NodeSelector, ResyncEvery: resyncEvery}

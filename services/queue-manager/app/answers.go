@@ -18,14 +18,7 @@ import (
 // answer serves the questions of people and tools, leader or not.
 func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster, silence time.Duration) error {
 	nc := b.Conn()
-	if err := query.Handle(ctx, nc, query.WorkloadsSubject, func(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
-		page, err := ledger.Workloads(ctx, r)
-		estimates.Fill(page.Workloads)
-		return page, err
-	}); err != nil {
-		return err
-	}
-	if err := query.HandleTruth(ctx, nc, ledger.Workloads); err != nil {
+	if err := answerWorkloads(ctx, b, ledger, estimates); err != nil {
 		return err
 	}
 	if err := query.Handle(ctx, nc, query.HistorySubject, func(ctx context.Context, r query.HistoryRequest) (query.HistoryAnswer, error) {
@@ -75,6 +68,24 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 		}
 		return answer, err
 	})
+}
+
+// answerWorkloads serves the questions about workloads, and what the intakes of further clusters
+// submit.
+func answerWorkloads(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *forecast.Forecaster) error {
+	nc := b.Conn()
+	find := func(ctx context.Context, r query.WorkloadsRequest) (query.WorkloadsAnswer, error) {
+		page, err := ledger.Workloads(ctx, r)
+		estimates.Fill(page.Workloads)
+		return page, err
+	}
+	if err := query.Handle(ctx, nc, query.WorkloadsSubject, find); err != nil {
+		return err
+	}
+	if err := query.HandleHome(ctx, nc, homes{b, find}.answer); err != nil {
+		return err
+	}
+	return query.HandleTruth(ctx, nc, ledger.Workloads)
 }
 
 // answerReports serves the questions that cost more, each one at a time.

@@ -41,13 +41,14 @@ intake queue-manager capacity-watcher dispatcher
 {{- if (.Values.shadow).enabled }} shadow{{ end -}}
 {{- else -}}
 capacity-watcher dispatcher
+{{- if .Values.kubernetesController.enabled }} intake{{ end -}}
 {{- end -}}
 {{- end }}
 
 {{/* The services that talk to the API server, and so have rights and a token. */}}
 {{- define "muster.accounts" -}}
 capacity-watcher dispatcher
-{{- if and .Values.kubernetesController.enabled (eq .Values.mode "all") }} intake{{ end -}}
+{{- if .Values.kubernetesController.enabled }} intake{{ end -}}
 {{- end }}
 
 {{/* All namespaces in which the dispatcher may write, as a JSON list under the key names. */}}
@@ -70,7 +71,7 @@ part of the Kubernetes controller. */}}
 {{- $validating = $controller.admission -}}
 {{- $mutating = $controller.admission -}}
 {{- end -}}
-{{- if not (and $controller.enabled (eq .Values.mode "all")) -}}
+{{- if not $controller.enabled -}}
 {{- $validating = "policies" -}}
 {{- $mutating = "policies" -}}
 {{- end -}}

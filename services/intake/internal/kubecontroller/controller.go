@@ -27,9 +27,10 @@ type Cluster interface {
 
 // Messages is the bus and queue-manager.
 type Messages interface {
-	// Submit and Cancel return the sequence under which NATS has stored the message.
-	Submit(ctx context.Context, queue string, submitted *event.WorkloadSubmitted) (sequence uint64, err error)
-	Cancel(ctx context.Context, queue string, cancel *event.WorkloadCancel) (sequence uint64, err error)
+	// Submit and Cancel return the sequence under which NATS has stored the message about the
+	// object with that UID.
+	Submit(ctx context.Context, queue, uid string, submitted *event.WorkloadSubmitted) (sequence uint64, err error)
+	Cancel(ctx context.Context, queue, uid string, cancel *event.WorkloadCancel) (sequence uint64, err error)
 	// Records queries queue-manager for mostAsked workloads at most; those that it does not have
 	// are left out.
 	Records(ctx context.Context, ids []workload.ID) ([]workload.Record, error)
@@ -41,6 +42,8 @@ type Options struct {
 	Cluster string
 	// DefaultQueue is for AppWrappers without a queue label.
 	DefaultQueue string
+	// Queues are those to which objects of the cluster may be submitted; empty for all.
+	Queues []string
 	// Operator is the cluster's KubeRay.
 	Operator ray.Operator
 	// Budget bounds time and memory of reading an object.
@@ -165,7 +168,8 @@ func (c *Controller) reconcile(ctx context.Context, key Key) (time.Duration, err
 	if object == nil {
 		return c.removed(ctx, key)
 	}
-	k := c.track(c.ID(string(object.GetUID())), key)
+	uid := string(object.GetUID())
+	k := c.track(c.ID(uid), uid, key)
 	if key.ray() {
 		return c.reconcileRay(ctx, object, k)
 	}

@@ -145,7 +145,7 @@ func (w *crowd) Records(_ context.Context, ids []workload.ID) (found []workload.
 	return found, nil
 }
 
-func (w *crowd) Submit(_ context.Context, _ string, s *event.WorkloadSubmitted) (uint64, error) {
+func (w *crowd) Submit(_ context.Context, _, _ string, s *event.WorkloadSubmitted) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.submitted[s.Workload.Name] = time.Now()
@@ -153,7 +153,7 @@ func (w *crowd) Submit(_ context.Context, _ string, s *event.WorkloadSubmitted) 
 	return 1, nil
 }
 
-func (w *crowd) Cancel(_ context.Context, _ string, cancel *event.WorkloadCancel) (uint64, error) {
+func (w *crowd) Cancel(_ context.Context, _, _ string, cancel *event.WorkloadCancel) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cancelled[w.records[cancel.Workload].Name] = time.Now()

@@ -51,7 +51,7 @@ func TestMarksOfANamespaceWaitForNoOtherTenant(t *testing.T) {
 	d := New(Options{Logger: zap.NewNop()}, nil)
 	defer d.queue.ShutDown()
 	job := Key{Namespace: "honest", Name: "job"}
-	d.track("job", job)
+	d.track("job", "uid", job)
 	const waiting, rounds = 1000, 100
 	for i := range waiting {
 		d.Enqueue(Key{Namespace: "storm", Name: fmt.Sprint(i)})

@@ -48,12 +48,14 @@ func (*seen) Allowed(context.Context, bundle.Submitter, bundle.Identity) (string
 
 func (*seen) Stamps(context.Context, string) (bool, error) { return true, nil }
 
-func (s *seen) Submit(_ context.Context, _ string, submitted *event.WorkloadSubmitted) (uint64, error) {
+func (s *seen) Submit(_ context.Context, _, _ string, submitted *event.WorkloadSubmitted) (uint64, error) {
 	s.submitted = submitted
 	return 1, nil
 }
 
-func (*seen) Cancel(context.Context, string, *event.WorkloadCancel) (uint64, error) { return 1, nil }
+func (*seen) Cancel(context.Context, string, string, *event.WorkloadCancel) (uint64, error) {
+	return 1, nil
+}
 
 func (*seen) Records(context.Context, []workload.ID) ([]workload.Record, error) { return nil, nil }
 

@@ -97,7 +97,7 @@ func (l *lossy) WriteStatus(_ context.Context, _ *unstructured.Unstructured, sta
 	return nil
 }
 
-func (l *lossy) Submit(_ context.Context, _ string, s *event.WorkloadSubmitted) (uint64, error) {
+func (l *lossy) Submit(_ context.Context, _, _ string, s *event.WorkloadSubmitted) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.submissions = append(l.submissions, time.Now())
@@ -108,7 +108,7 @@ func (l *lossy) Submit(_ context.Context, _ string, s *event.WorkloadSubmitted) 
 	return l.sequence, nil
 }
 
-func (l *lossy) Cancel(context.Context, string, *event.WorkloadCancel) (uint64, error) {
+func (l *lossy) Cancel(context.Context, string, string, *event.WorkloadCancel) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cancels = append(l.cancels, time.Now())

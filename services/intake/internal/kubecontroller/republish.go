@@ -125,7 +125,7 @@ func (c *Controller) cancel(ctx context.Context, id workload.ID, queue, why stri
 	default:
 		queue = r.Queue
 	}
-	sequence, err := c.messages.Cancel(ctx, queue, &event.WorkloadCancel{Workload: id, Why: why})
+	sequence, err := c.messages.Cancel(ctx, queue, k.uid, &event.WorkloadCancel{Workload: id, Why: why})
 	if err != nil {
 		return cancelUnheard, 0, err
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -45,6 +47,15 @@ func (c *Controller) lookUpUnlessNew(ctx context.Context, object *unstructured.U
 	return c.lookUp(ctx, id, k)
 }
 
+// refusedQueue returns why objects of the cluster are not submitted to a queue; nil when they are.
+func (c *Controller) refusedQueue(queue string) *workload.Reason {
+	if len(c.options.Queues) == 0 || slices.Contains(c.options.Queues, queue) {
+		return nil
+	}
+	return &workload.Reason{Kind: workload.ReasonQueue, Message: fmt.Sprintf("queue %q takes no objects that are made in cluster %q; use one of: %s",
+		queue, c.options.Cluster, strings.Join(c.options.Queues, ", "))}
+}
+
 // submit publishes the workload, and repeats that until there is an answer: NATS may
 // lose it before queue-manager reads it.
 func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmitted, k *tracked) (time.Duration, error) {
@@ -52,7 +63,13 @@ func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmit
 		return left, nil
 	}
 	w := submitted.Workload
-	sequence, err := c.messages.Submit(ctx, w.Queue, submitted)
+	if reason := c.refusedQueue(w.Queue); reason != nil {
+		k.rejected = reason
+		c.note(w.ID, func(kept *tracked) { kept.rejected = reason })
+		c.askForMark(w.ID)
+		return 0, nil
+	}
+	sequence, err := c.messages.Submit(ctx, w.Queue, k.uid, submitted)
 	if err != nil {
 		return 0, fmt.Errorf("submit %s %s/%s as workload %s: %w", w.Kind, w.Namespace, w.Name, w.ID, err)
 	}

@@ -11,6 +11,7 @@ import (
 // tracked is the state of a workload whose object exists.
 type tracked struct {
 	key      Key
+	uid      string // of the object
 	queue    string
 	record   *workload.Record
 	rejected *workload.Reason
@@ -49,12 +50,12 @@ func (c *Controller) forget(id workload.ID) {
 	}
 }
 
-func (c *Controller) track(id workload.ID, key Key) tracked {
+func (c *Controller) track(id workload.ID, uid string, key Key) tracked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.tracked[id]
 	if k == nil {
-		k = &tracked{key: key}
+		k = &tracked{key: key, uid: uid}
 		c.tracked[id] = k
 		c.named[key] = append(c.named[key], id)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"muster.dev/muster/deploy/nats/access"
 	"muster.dev/muster/deploy/nats/users"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/message/query"
@@ -24,6 +25,7 @@ type joinOptions struct {
 	flavors      []string
 	keys         string
 	namespaces   []string
+	kubectl      []string
 	address      string
 }
 
@@ -36,9 +38,12 @@ dispatcher there. Both connect to NATS; nothing connects to the cluster. Gangs g
 it reports nodes. The same name again has a cluster back that has left, or changes the
 description: what no flag names stays, and an empty value, such as --labels "", removes it.
 
+With --kubectl-queues the cluster gets an intake, too: what its users make there with kubectl, with
+the label of one of these queues, is held and runs there.
+
 With --keys, the directory that "go run ./deploy/compose" keeps, the command also makes the
-keys of the cluster's two NATS users, once, and writes accounts.conf for the NATS servers,
-which then have to reload it.`,
+keys of the cluster's NATS users, once, and writes accounts.conf for the NATS servers, which
+then have to reload it.`,
 		Example: `  muster cluster join west --labels tier=spot --cost-per-hour nvidia.com/gpu=1.2 --keys ./secrets \
     --address tls://nats.example:4222 --namespaces research`,
 		Args: program.Args(1, 1, "one name"),
@@ -51,6 +56,7 @@ which then have to reload it.`,
 	flags.StringSliceVar(&o.flavors, "flavors", nil, "the `ResourceFlavors` that it offers (default all)")
 	flags.StringVar(&o.keys, "keys", "", "the `directory` with the keys of the NATS users, to make those of the cluster")
 	flags.StringSliceVar(&o.namespaces, "namespaces", []string{"default"}, "the `namespaces` of queues, for the printed command")
+	flags.StringSliceVar(&o.kubectl, "kubectl-queues", nil, "the `queues` to which users of the cluster may submit with kubectl (default none); again without the flag they stay as they are")
 	flags.StringVar(&o.address, "address", "", "the `URL` by which the cluster reaches NATS, such as tls://nats.example:4222, for the printed command")
 	for _, name := range []string{"labels", "cost-per-hour"} {
 		f := flags.Lookup(name)
@@ -95,7 +101,7 @@ func (o *joinOptions) run(cmd *cobra.Command, name string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	if o.keys != "" {
-		if err := makeKeys(out, known, o.keys, name); err != nil {
+		if err := makeKeys(out, known, o.keys, name, o.kubectl); err != nil {
 			return fmt.Errorf("join %s: make its keys in %s: %w", name, o.keys, err)
 		}
 	}
@@ -142,6 +148,11 @@ func (o *joinOptions) description(name string) (quota.Cluster, error) {
 			return described, exit.Usagef("--cost-per-hour: %w", err)
 		}
 		described.Cost = cost
+	}
+	if len(o.kubectl) > 0 {
+		if _, err := access.NewMemberIntake(name, o.kubectl...); err != nil {
+			return described, exit.Usagef("--kubectl-queues: %w", err)
+		}
 	}
 	if faults := (&quota.Config{Clusters: []quota.Cluster{described}}).Validate(); faults != nil {
 		return described, exit.Usagef("join %q: %w", name, faults)

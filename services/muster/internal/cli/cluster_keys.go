@@ -31,15 +31,24 @@ func registryIn(dir string) (users.Registry, error) {
 	return users.Read(dir)
 }
 
-// makeKeys makes the keys of a cluster, once, and prints whether that changed anything. It
-// always writes the accounts, so that a call after one that failed mends them.
-func makeKeys(out io.Writer, known users.Registry, dir, cluster string) error {
+// makeKeys makes the keys of a cluster, once, with that of an intake for the queues to which its
+// users submit with kubectl, and prints whether that changed anything. It always writes the
+// accounts, so that a call after one that failed mends them.
+func makeKeys(out io.Writer, known users.Registry, dir, cluster string, kubectl []string) error {
 	file := filepath.Join(dir, users.AccountsFile)
 	before, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	known.Add(io.Discard, []string{cluster}, nil)
+	var intakes []users.Tenant
+	if len(kubectl) > 0 {
+		intake, err := users.ParseTenant(users.KindIntake, cluster+"="+strings.Join(kubectl, ","))
+		if err != nil {
+			return err
+		}
+		intakes = append(intakes, intake)
+	}
+	known.Add(io.Discard, []string{cluster}, intakes)
 	if err := known.Write(); err != nil {
 		return err
 	}
@@ -92,14 +101,19 @@ func (o *joinOptions) printInstallation(out io.Writer, name string) {
     %s %s %s
 `, file("ca.crt", certificates.Certificate(dir, "ca")), file("tls.crt", certificates.Certificate(dir, "client")), file("tls.key", certificates.Key(dir, "client")))
 	}
+	kubectl, intake := "", ""
+	if len(o.kubectl) > 0 {
+		kubectl = " --set kubernetesController.enabled=true --set " + quoted("kubernetesController.queues={"+strings.Join(o.kubectl, ",")+"}")
+		intake = " " + file("intake", keys.File(dir, access.MemberIntake(name)))
+	}
 	fmt.Fprintf(out, `
 Install it, with kubectl and helm for that cluster:
   helm install muster deploy/helm/muster --namespace muster-system --create-namespace \
-    --set mode=member --set cluster=%s --set %s --set %s%s
+    --set mode=member --set cluster=%s --set %s --set %s%s%s
   kubectl --namespace muster-system create secret generic muster-nats \
-    %s %s
-%s`, name, quoted("namespaces={"+strings.Join(o.namespaces, ",")+"}"), quoted("nats.url="+address), tls,
-		file("capacity-watcher", keys.File(dir, access.CapacityWatcher(name))), file("dispatcher", keys.File(dir, access.Dispatcher(name))), secret)
+    %s %s%s
+%s`, name, quoted("namespaces={"+strings.Join(o.namespaces, ",")+"}"), quoted("nats.url="+address), tls, kubectl,
+		file("capacity-watcher", keys.File(dir, access.CapacityWatcher(name))), file("dispatcher", keys.File(dir, access.Dispatcher(name))), intake, secret)
 	if len(replace) > 0 {
 		fmt.Fprintf(out, "Replace %s.\n", strings.Join(replace, ", and "))
 	}

@@ -1,0 +1,104 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// homePrefix begins the subjects on which the intakes of further clusters ask.
+const homePrefix = "muster.home."
+
+// homeAtOnce bounds the requests of one cluster that are answered at once.
+const homeAtOnce = 16
+
+// HomeSubject is where the intake of a further cluster submits, cancels and reads the objects of
+// a queue that users made there with kubectl. NATS lets its user ask for its own cluster and its
+// queues only.
+func HomeSubject(cluster, queue string) string { return homePrefix + cluster + "." + queue }
+
+// HomeRequest is about objects of the cluster. It has one of Message, ID and Waiting.
+type HomeRequest struct {
+	// Message is a CloudEvent (WorkloadSubmitted or WorkloadCancel) about the workload of an
+	// object, and UID that of the object, from which the id of the workload is made.
+	Message json.RawMessage `json:"message,omitempty"`
+	UID     string          `json:"uid,omitempty"`
+	// ID asks for a workload, of whatever queue.
+	ID workload.ID `json:"id,omitempty"`
+	// Waiting asks for a page of the workloads that wait in the queue, behind After.
+	Waiting bool  `json:"waiting,omitempty"`
+	After   int64 `json:"after,omitempty"`
+}
+
+// HomeAnswer is the answer to a HomeRequest.
+type HomeAnswer struct {
+	// Sequence is under which NATS has stored the message.
+	Sequence uint64 `json:"sequence,omitempty"`
+	// Workloads are those that were asked for, as far as their objects are in the cluster.
+	Workloads []workload.Record `json:"workloads,omitempty"`
+	// Next is the After of the following page; zero on the last one.
+	Next int64 `json:"next,omitempty"`
+}
+
+// Home asks as the intake of a cluster.
+func (c *Client) Home(ctx context.Context, cluster, queue string, request HomeRequest) (HomeAnswer, error) {
+	return ask[HomeAnswer](ctx, c.transport, HomeSubject(cluster, queue), request)
+}
+
+// HandleHome answers the requests of the intakes of all further clusters until ctx ends, a few of
+// each cluster at once.
+func HandleHome(ctx context.Context, nc *nats.Conn, answer func(ctx context.Context, cluster, queue string, r HomeRequest) (HomeAnswer, error)) error {
+	var turns perCluster
+	return subscribe(ctx, nc, HomeSubject("*", "*"), func(msg *nats.Msg) {
+		request, err := read[HomeRequest](msg.Subject, msg.Data)
+		if err != nil {
+			respond(msg, nil, err)
+			return
+		}
+		cluster, queue, _ := strings.Cut(strings.TrimPrefix(msg.Subject, homePrefix), ".")
+		if !turns.take(cluster) {
+			respond(msg, nil, Busy(fmt.Sprintf("%d requests of cluster %.80q are being answered; try again", homeAtOnce, cluster)))
+			return
+		}
+		go func() {
+			defer turns.giveBack(cluster)
+			ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+			defer cancel()
+			result, err := answer(ctx, cluster, queue, request)
+			respond(msg, result, err)
+		}()
+	})
+}
+
+// perCluster counts the requests of each cluster that are being answered.
+type perCluster struct {
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (p *perCluster) take(cluster string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[cluster] >= homeAtOnce {
+		return false
+	}
+	if p.open == nil {
+		p.open = map[string]int{}
+	}
+	p.open[cluster]++
+	return true
+}
+
+func (p *perCluster) giveBack(cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[cluster]--; p.open[cluster] <= 0 {
+		delete(p.open, cluster)
+	}
+}

@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/intake/internal/kubecontroller"
+)
+
+// memberMessages implements kubecontroller.Messages in a further cluster: all goes to
+// queue-manager, which sees to it that it is about objects of the cluster.
+type memberMessages struct {
+	cluster string
+	queues  []string
+	queries *query.Client
+	tracer  tracing.Tracer
+}
+
+// Submit has a workload published, and returns when it is stored.
+func (m memberMessages) Submit(ctx context.Context, queue, uid string, submitted *event.WorkloadSubmitted) (uint64, error) {
+	w := submitted.Workload
+	span := m.tracer.Begin(w.ID, "", "object read", "muster.queue", queue)
+	sequence, err := m.publish(ctx, queue, uid, "submitted/"+string(w.ID)+"/"+w.Digest+"/"+event.NewID(), submitted, span)
+	span.End(err)
+	return sequence, err
+}
+
+// Cancel has a cancellation published, and returns when it is stored. The workload may have been
+// moved to a queue that takes no objects of the cluster.
+func (m memberMessages) Cancel(ctx context.Context, queue, uid string, cancel *event.WorkloadCancel) (uint64, error) {
+	if !slices.Contains(m.queues, queue) {
+		queue = m.queues[0]
+	}
+	return m.publish(ctx, queue, uid, event.NewID(), cancel, tracing.Span{})
+}
+
+func (m memberMessages) publish(ctx context.Context, queue, uid, id string, payload event.Payload, span tracing.Span) (uint64, error) {
+	envelope, err := event.New(id, source, time.Now(), payload)
+	if err != nil {
+		return 0, err
+	}
+	envelope.Traceparent = span.Traceparent()
+	encoded, err := envelope.Encode()
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	answer, err := m.queries.Home(ctx, m.cluster, queue, query.HomeRequest{Message: encoded, UID: uid})
+	if err != nil {
+		return 0, fmt.Errorf("pass a message to queue %q: %w", queue, err)
+	}
+	return answer.Sequence, nil
+}
+
+// Record queries queue-manager for a workload; nil if it has none.
+func (m memberMessages) Record(ctx context.Context, id workload.ID) (*workload.Record, error) {
+	answer, err := m.ask(ctx, m.queues[0], query.HomeRequest{ID: id})
+	if err != nil {
+		return nil, fmt.Errorf("ask for workload %s: %w", id, err)
+	}
+	if len(answer.Workloads) == 0 {
+		return nil, nil
+	}
+	return &answer.Workloads[0], nil
+}
+
+// Standings queries queue-manager for where workloads that wait stand, and when they start.
+func (m memberMessages) Standings(ctx context.Context) (map[workload.ID]kubecontroller.Standing, error) {
+	all := map[workload.ID]kubecontroller.Standing{}
+	for _, queue := range m.queues {
+		request := query.HomeRequest{Waiting: true}
+		for range mostEstimated {
+			page, err := m.ask(ctx, queue, request)
+			if err != nil {
+				return nil, fmt.Errorf("ask when workloads start: %w", err)
+			}
+			addStandings(all, page.Workloads)
+			if request.After = page.Next; page.Next == 0 {
+				break
+			}
+		}
+	}
+	return all, nil
+}
+
+func (m memberMessages) ask(ctx context.Context, queue string, request query.HomeRequest) (query.HomeAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return m.queries.Home(ctx, m.cluster, queue, request)
+}
