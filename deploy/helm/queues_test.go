@@ -27,6 +27,7 @@ queues:
   strayPods: warn
   onLostCluster: failover
   preferClusters: data=images
+  carries: [{kind: Secret, name: pull, from: main}]
 resourceFlavors:
 - {name: h100, nodeLabels: {gpu: h100}}
 cohorts:

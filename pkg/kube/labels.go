@@ -62,6 +62,13 @@ const MinReplicasKey = "muster.dev/min-replicas"
 // object, if tracing is on.
 const TraceparentKey = "muster.dev/traceparent"
 
+// CarriedFromKey and CarriedDigestKey are annotations of a ConfigMap or Secret that Muster has copied
+// from another cluster: its name, and the digest of the content.
+const (
+	CarriedFromKey   = "muster.dev/carried-from"
+	CarriedDigestKey = "muster.dev/carried-digest"
+)
+
 // SuspendedUIDKey is an annotation: the UID of an object that Muster did not create, but
 // suspends and resumes.
 const SuspendedUIDKey = "muster.dev/held"

@@ -55,6 +55,7 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
 		command.Identity, _ = rules.IdentityOf(e.Submitter)
 		command.Permitted = needsPermission(e, rules)
+		command.Carries = rules.CarriedTo(e.Cluster)
 		command.Whole = rules.Start == workload.StartWhole
 		command.Created = !e.Times.Dispatched.IsZero()
 		command.EvictAt = e.EvictAt

@@ -99,7 +99,7 @@ func (s *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 	if err != nil {
 		return &workload.Reason{Kind: workload.ReasonInvalid, Message: sanitize(err.Error())}
 	}
-	if size := commandSize(*w, len(e.Manifest)); size > s.maxEvent {
+	if size := commandSize(*w, len(e.Manifest)) + int64(carriedBytes*len(rules.Carries)); size > s.maxEvent {
 		return &workload.Reason{
 			Kind: workload.ReasonInvalid,
 			Message: fmt.Sprintf("the command to start %d pods may have %d bytes, but NATS accepts %d; raise its max_payload or submit a smaller gang",
@@ -131,6 +131,8 @@ const (
 	frameBytes  = 4 << 10
 	podSetBytes = 2 << 10
 	placeBytes  = 480
+	// carriedBytes are of each object that the queue carries.
+	carriedBytes = 400
 )
 
 // commandSize is the size of the command to start the workload, at most.

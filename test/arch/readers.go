@@ -33,7 +33,7 @@ func readings() map[string]reading {
 		// Messages on NATS.
 		"pkg/bus":                             by(2, "pkg/bus.FuzzGuard"),
 		"pkg/message/event":                   by(2, "pkg/message/event.FuzzDecode", "services/queue-manager/internal/engine.FuzzApply"),
-		"pkg/message/query":                   by(3, "pkg/message/query.FuzzRequest"),
+		"pkg/message/query":                   by(5, "pkg/message/query.FuzzRequest"),
 		"services/intake/internal/submission": by(4, submission),
 		// Manifests, at every interface.
 		"pkg/manifest/appwrapper":   by(1, wrapper),
@@ -47,7 +47,7 @@ func readings() map[string]reading {
 		"pkg/spec/workload":         by(3, submission, scenario),
 		// Objects of a cluster.
 		"services/dispatcher/internal/kubernetes":  by(4, "services/dispatcher/internal/kubernetes.FuzzSeen"),
-		"services/dispatcher/internal/reconcile":   ours(3, "commands of queue-manager, whose manifests "+submission+" has read"),
+		"services/dispatcher/internal/reconcile":   ours(4, "commands of queue-manager, whose manifests "+submission+" has read"),
 		"pkg/kube/relist":                          by(1, "pkg/kube/relist.FuzzAnswer"),
 		"services/intake/internal/kubecontroller":  by(0, "services/intake/internal/kubecontroller.FuzzReconcile"),
 		"services/capacity-watcher/internal/watch": by(0, "services/capacity-watcher/internal/watch.FuzzSeen"),

@@ -40,6 +40,7 @@ func questions() []question {
 		{query.ConfigureSubject, "apply and delete objects that configure queues: all of it or nothing", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
 		{query.HoldSubject, "hold a queue, or resume it, from an intake for an operator", &query.HoldRequest{}, &query.ConfigureAnswer{}},
 		{query.ClusterConfigureSubject("{cluster}"), "the same, from the intake of a cluster, for the objects of that cluster", &query.ConfigureRequest{}, &query.ConfigureAnswer{}},
+		{query.CarrySubject("{cluster}"), "an object of another cluster that a queue carries, from the dispatcher of the cluster where a gang of it has its places", &query.CarryRequest{}, &query.CarryAnswer{}},
 		{query.HomeSubject("{cluster}", "{queue}"), "submissions, cancellations and workloads of objects that users make with kubectl in a further cluster, from its intake", &query.HomeRequest{}, &query.HomeAnswer{}},
 	}
 }

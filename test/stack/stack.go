@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -155,8 +156,11 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 	}
 	if len(s.options.Queues) == 0 {
 		rules := s.options.Rules
+		for i := range rules.Carries { // whose cluster has a name now
+			rules.Carries[i].From = cmp.Or(rules.Carries[i].From, s.Pool)
+		}
 		s.options.Queues = []queuemanager.Queue{{
-			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules, OnLostCluster: rules.OnLostCluster,
+			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules, OnLostCluster: rules.OnLostCluster, PreferClusters: rules.PreferClusters, Carries: rules.Carries,
 			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities, Limits: rules.Limits, StrayPods: rules.Strays,
 		}}
 	}

@@ -133,6 +133,8 @@ func queueManager() User {
 		Publish: slices.Concat(
 			// It passes on what the intakes of further clusters submit.
 			[]string{event.WorkloadSubject("*")},
+			// It asks dispatchers for what queues carry to other clusters.
+			[]string{query.CarriedWantedSubject("*")},
 			[]string{event.EventsSubject("*", "*"), event.DispatchSubject("*", "*"), event.CheckFilter("*"), event.DemandSubject, event.DeadFilter, event.AskSubject("*")},
 			works(bus.WorkloadStream, event.WorkloadSubject("*")), works(bus.CheckedStream, event.CheckedSubject("*")), makesStreams(), configuresStreams(), makesConsumers(),
 			follows(bus.CapacityStream, event.CapacityFilter("*")), follows(bus.StatusStream, event.StatusFilter()),
@@ -149,7 +151,7 @@ func queueManager() User {
 			// It reads back what a restored database has lost.
 			follows(bus.DispatchStream, event.DispatchFilter("*")), follows(bus.EventsStream, event.EventsFilter()), follows(bus.KeptStream, event.KeptFilter()),
 		),
-		Subscribe: slices.Concat(query.Subjects(), []string{query.TruthSubject("*"), query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HomeSubject("*", "*"), query.HoldSubject, bus.GuardSubject + ">"}),
+		Subscribe: slices.Concat(query.Subjects(), []string{query.TruthSubject("*"), query.ConfigureSubject, query.ClusterConfigureSubject("*"), query.HomeSubject("*", "*"), query.CarrySubject("*"), query.CarriedSubject("*", "*", "*"), query.HoldSubject, bus.GuardSubject + ">"}),
 	}
 }
 
@@ -197,10 +199,11 @@ func capacityWatcher(cluster string) User {
 
 func dispatcher(cluster string) User {
 	return User{Name: Dispatcher(cluster), Limits: clusterLimits, Publish: slices.Concat(
+		[]string{query.CarrySubject(cluster), query.CarriedSubject(cluster, "*", "*")},
 		[]string{event.ClusterStatusFilter(cluster), query.TruthSubject(cluster), query.StraysSubject, lastOf(bus.StatusStream, event.ClusterStatusFilter(cluster))},
 		follows(bus.DispatchStream, event.DispatchFilter(cluster)), follows(bus.StatusStream, event.ClusterStatusFilter(cluster)),
 		makesStreams(),
-	), Subscribe: []string{event.AskSubject(cluster)}}
+	), Subscribe: []string{event.AskSubject(cluster), query.CarriedWantedSubject(cluster)}}
 }
 
 // operator submits and cancels in every queue, configures queues, and reads

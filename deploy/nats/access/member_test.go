@@ -55,7 +55,11 @@ func TestTheServicesOfAClusterHaveTheRightsThatTheyUse(t *testing.T) {
 			"event.DispatchFilter":         publishes(follows(bus.DispatchStream, event.DispatchFilter(here))...),
 			"query.Strays":                 publishes(query.StraysSubject),
 			"query.Truth":                  publishes(query.TruthSubject(here)),
-			"query.Workloads":              connection, // an accounts.conf of an earlier version has the right to it
+			"query.Carry": {
+				publish:   []string{query.CarrySubject(here), query.CarriedSubject(here, "asker", "1")},
+				subscribe: []string{query.CarriedWantedSubject(here)},
+			},
+			"query.Workloads": connection, // an accounts.conf of an earlier version has the right to it
 		}},
 	} {
 		t.Run(service, func(t *testing.T) {

@@ -65,6 +65,9 @@ type GangCommand struct {
 	// Identity, with Present, is the user of Kubernetes that the submitter of a message
 	// is bound to. An object of a cluster has its own in the manifest.
 	Identity *workload.Identity `json:"identity,omitempty"`
+	// Carries, with Present, are the objects of other clusters of which copies are made here, as far
+	// as the manifest refers to them.
+	Carries []workload.Carried `json:"carries,omitempty"`
 	// Provision, with Provision and Present, is the request for nodes that is to exist. With
 	// other states it is the one that is to be deleted.
 	Provision *ProvisionCommand `json:"provision,omitempty"`

@@ -54,14 +54,22 @@ func (c *Client) Home(ctx context.Context, cluster, queue string, request HomeRe
 // HandleHome answers the requests of the intakes of all further clusters until ctx ends, a few of
 // each cluster at once.
 func HandleHome(ctx context.Context, nc *nats.Conn, answer func(ctx context.Context, cluster, queue string, r HomeRequest) (HomeAnswer, error)) error {
+	return handlePerCluster(ctx, nc, HomeSubject("*", "*"), homePrefix, answer)
+}
+
+// handlePerCluster answers requests on subjects of clusters until ctx ends, a few of each cluster at
+// once. What follows the prefix is the cluster, and rest what is behind it.
+func handlePerCluster[Request, Answer any](ctx context.Context, nc *nats.Conn, subject, prefix string,
+	answer func(ctx context.Context, cluster, rest string, r Request) (Answer, error),
+) error {
 	var turns perCluster
-	return subscribe(ctx, nc, HomeSubject("*", "*"), func(msg *nats.Msg) {
-		request, err := read[HomeRequest](msg.Subject, msg.Data)
+	return subscribe(ctx, nc, subject, func(msg *nats.Msg) {
+		request, err := read[Request](msg.Subject, msg.Data)
 		if err != nil {
 			respond(msg, nil, err)
 			return
 		}
-		cluster, queue, _ := strings.Cut(strings.TrimPrefix(msg.Subject, homePrefix), ".")
+		cluster, rest, _ := strings.Cut(strings.TrimPrefix(msg.Subject, prefix), ".")
 		if !turns.take(cluster) {
 			respond(msg, nil, Busy(fmt.Sprintf("%d requests of cluster %.80q are being answered; try again", homeAtOnce, cluster)))
 			return
@@ -70,7 +78,7 @@ func HandleHome(ctx context.Context, nc *nats.Conn, answer func(ctx context.Cont
 			defer turns.giveBack(cluster)
 			ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 			defer cancel()
-			result, err := answer(ctx, cluster, queue, request)
+			result, err := answer(ctx, cluster, rest, request)
 			respond(msg, result, err)
 		}()
 	})

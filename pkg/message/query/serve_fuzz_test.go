@@ -14,7 +14,8 @@ func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `[]`, `{"id":"\u0000","name":"a","phases":["queued"],"limit":-1,"after":9223372036854775807}`,
 		`{"id":"018f4e1e-7b1a-7cc0-8000-000000000000","for":"http/a"}`, `{"apply":[{"kind":"ClusterQueue"}],"delete":[{"kind":"x","name":"y"}],"dryRun":true}`,
-		`{"limit":1e400}`, `{"apply":[1,null,"x"]}`, "\xff", `{"id":1}`,
+		`{"message":{"specversion":"1.0"},"uid":"u","waiting":true}`, `{"asker":"a","number":"1","kind":"Secret","namespace":"n","name":"s"}`,
+		`{"object":{"type":"Opaque","text":{"a":"b"},"data":{"c":"AQ=="},"digest":"0"}}`, `{"limit":1e400}`, `{"apply":[1,null,"x"]}`, "\xff", `{"id":1}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -24,6 +25,16 @@ func FuzzRequest(f *testing.F) {
 		readTwice[ExplainRequest](t, data)
 		readTwice[ConfigureRequest](t, data)
 		readTwice[struct{}](t, data)
+		readTwice[HomeRequest](t, data)
+		readTwice[CarryRequest](t, data)
+		readTwice[CarriedWanted](t, data)
+		readTwice[CarriedFound](t, data)
+		var found CarriedFound
+		if json.Unmarshal(data, &found) == nil {
+			if object, err := found.checked("main"); err == nil && object.Check() != nil {
+				t.Fatalf("an object of another digest was accepted: %+v", object)
+			}
+		}
 	})
 }
 

@@ -47,6 +47,8 @@ type Queue struct {
 	OnLostCluster string `json:"onLostCluster,omitempty"`
 	// PreferClusters selects the clusters that gangs prefer that prefer none themselves.
 	PreferClusters workload.ClusterSelector `json:"preferClusters,omitempty"`
+	// Carries are the ConfigMaps and Secrets that its gangs get copies of in other clusters.
+	Carries []workload.Carried `json:"carries,omitempty"`
 }
 
 // File is a file of queues. In Kueue's manifests there are no queues; those that
@@ -121,6 +123,9 @@ func (f *File) ValidateWritten() error {
 		}
 		if q.Rules.OnLostCluster != "" {
 			faults.Add(path+".life.onLostCluster", "is no field of life; set it beside life, as %s.onLostCluster", path)
+		}
+		if len(q.Rules.Carries) > 0 {
+			faults.Add(path+".life.carries", "is no field of life; set it beside life, as %s.carries", path)
 		}
 		if q.Rules.PreferClusters != "" {
 			faults.Add(path+".life.preferClusters", "is no field of life; set it beside life, as %s.preferClusters", path)
@@ -222,6 +227,7 @@ func (q *Queue) validate() error {
 	preferred, err := q.PreferClusters.Complete()
 	faults.Under("preferClusters", err)
 	q.PreferClusters = preferred
+	faults.Under("carries", workload.ValidateCarried(q.Carries))
 	q.Rules.Submitters, q.Rules.Limits = nil, workload.Limits{}
 	faults.Under("life", q.Rules.Validate())
 	q.Rules.Limits = q.Limits
@@ -229,6 +235,6 @@ func (q *Queue) validate() error {
 	faults.Under("podPolicy", podpolicy.Validate(q.PodPolicy))
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
 	q.Rules.Objects, q.Rules.Identities, q.Rules.Strays = q.ObjectPolicy, q.Identities, q.StrayPods
-	q.Rules.OnLostCluster, q.Rules.PreferClusters = q.OnLostCluster, q.PreferClusters
+	q.Rules.OnLostCluster, q.Rules.PreferClusters, q.Rules.Carries = q.OnLostCluster, q.PreferClusters, q.Carries
 	return faults.Err()
 }

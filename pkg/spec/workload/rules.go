@@ -51,6 +51,8 @@ type Rules struct {
 	OnLostCluster string `json:"onLostCluster,omitempty"`
 	// PreferClusters selects the clusters that gangs prefer that prefer none themselves.
 	PreferClusters ClusterSelector `json:"preferClusters,omitempty"`
+	// Carries are the objects of clusters that gangs get copies of in others.
+	Carries []Carried `json:"carries,omitempty"`
 }
 
 // Defaults of a queue's rules.

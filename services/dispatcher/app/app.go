@@ -100,6 +100,9 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	truth := truthOf(d.bus, d.config.Cluster)
 	reconciler.SetTruth(truth)
 	reconciler.SetPermission(d.permission)
+	if err := d.carry(ctx, reconciler); err != nil {
+		return err
+	}
 	permitted := &permitted{keeper: d.permission, reconciler: reconciler, reporter: reporter, epoch: epoch, granted: make(chan *event.PermissionGranted, 1), connection: d.bus, logger: d.logger}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return followCommands(ctx, commands, reconciler, permitted.granted, d.logger, d.ready) })

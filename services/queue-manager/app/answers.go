@@ -85,6 +85,13 @@ func answerWorkloads(ctx context.Context, b *bus.Bus, ledger *store.Store, estim
 	if err := query.HandleHome(ctx, nc, homes{b, find}.answer); err != nil {
 		return err
 	}
+	carrier, err := query.NewCarrier(ctx, nc)
+	if err != nil {
+		return err
+	}
+	if err := query.HandleCarry(ctx, nc, carries{ledger.Workloads, ledger.Carries, carrier.Fetch}.answer); err != nil {
+		return err
+	}
 	return query.HandleTruth(ctx, nc, ledger.Workloads)
 }
 

@@ -65,6 +65,11 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 			return p.createFailed(ctx, one, err)
 		}
 	}
+	copies, err := p.fetchCarried(ctx)
+	if err != nil {
+		p.status.Message = err.Error()
+		return carryAgain, p.report(ctx)
+	}
 	began := p.now()
 	for _, one := range p.creation.parts() {
 		if one.createdUID(p.status) != "" {
@@ -78,7 +83,8 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 	}
 	p.creation.noteCreated(p, began)
 	p.status.Created = true
-	return p.timing.nextLook(p), p.report(ctx)
+	again := p.placeCarried(ctx, copies)
+	return sooner(p.timing.nextLook(p), again), p.report(ctx)
 }
 
 // createFailed refuses what fails for good and has the rest tried again.

@@ -38,6 +38,7 @@ type tools struct {
 	logger      *zap.Logger
 	metrics     *Metrics
 	permission  Permission // nil: nothing that needs it is created
+	carrier     Carrier    // nil: nothing is copied from other clusters
 	tracer      tracing.Tracer
 	now         func() time.Time
 }
@@ -118,7 +119,9 @@ func (p *pass) present(ctx context.Context) (time.Duration, error) {
 	if seen.standing == absent {
 		return p.create(ctx)
 	}
-	return p.watch(ctx, seen)
+	again := p.keepCarried(ctx, seen)
+	next, err := p.watch(ctx, seen)
+	return sooner(next, again), err
 }
 
 // report publishes the status if it is news.

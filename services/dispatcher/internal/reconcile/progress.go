@@ -15,6 +15,7 @@ type progress struct {
 	sent              map[string]string // hostname by UID of pods that the cache still shows gated
 	unplanned         unplanned
 	beginning         beginning
+	carried           int // the attempt for which objects of other clusters were copied
 }
 
 // began is when something began for an attempt. After a restart it counts from zero

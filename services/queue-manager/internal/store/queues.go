@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,6 +50,18 @@ func (s *Store) Queues(ctx context.Context) (answer query.QueuesAnswer, err erro
 		return query.QueuesAnswer{}, fmt.Errorf("list queues: %w", err)
 	}
 	return answer, nil
+}
+
+// Carries returns which objects a queue carries to other clusters.
+func (s *Store) Carries(ctx context.Context, queue string) (list []workload.Carried, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT coalesce(rules -> 'carries', '[]') FROM queues WHERE name = $1`, queue).Scan(&list)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what queue %q carries: %w", queue, err)
+	}
+	return list, nil
 }
 
 // Strays returns the rule for strays of each namespace of a queue that has another one
