@@ -23,14 +23,14 @@ const homeAtOnce = 16
 // queues only.
 func HomeSubject(cluster, queue string) string { return homePrefix + cluster + "." + queue }
 
-// HomeRequest is about objects of the cluster. It has one of Message, ID and Waiting.
+// HomeRequest is about objects of the cluster. It has one of Message, IDs and Waiting.
 type HomeRequest struct {
 	// Message is a CloudEvent (WorkloadSubmitted or WorkloadCancel) about the workload of an
 	// object, and UID that of the object, from which the id of the workload is made.
 	Message json.RawMessage `json:"message,omitempty"`
 	UID     string          `json:"uid,omitempty"`
-	// ID asks for a workload, of whatever queue.
-	ID workload.ID `json:"id,omitempty"`
+	// IDs asks for workloads, of whatever queue, MaxPage at most.
+	IDs []workload.ID `json:"ids,omitempty"`
 	// Waiting asks for a page of the workloads that wait in the queue, behind After.
 	Waiting bool  `json:"waiting,omitempty"`
 	After   int64 `json:"after,omitempty"`

@@ -59,16 +59,13 @@ func (m memberMessages) publish(ctx context.Context, queue, uid, id string, payl
 	return answer.Sequence, nil
 }
 
-// Record queries queue-manager for a workload; nil if it has none.
-func (m memberMessages) Record(ctx context.Context, id workload.ID) (*workload.Record, error) {
-	answer, err := m.ask(ctx, m.queues[0], query.HomeRequest{ID: id})
+// Records queries queue-manager for workloads; those that it does not have are left out.
+func (m memberMessages) Records(ctx context.Context, ids []workload.ID) ([]workload.Record, error) {
+	answer, err := m.ask(ctx, m.queues[0], query.HomeRequest{IDs: ids})
 	if err != nil {
-		return nil, fmt.Errorf("ask for workload %s: %w", id, err)
+		return nil, fmt.Errorf("ask for %d workloads, %s the first: %w", len(ids), ids[0], err)
 	}
-	if len(answer.Workloads) == 0 {
-		return nil, nil
-	}
-	return &answer.Workloads[0], nil
+	return answer.Workloads, nil
 }
 
 // Standings queries queue-manager for where workloads that wait stand, and when they start.

@@ -29,15 +29,15 @@ type homes struct {
 // answer answers a request of the intake of a cluster about a queue.
 func (h homes) answer(ctx context.Context, cluster, queue string, r query.HomeRequest) (query.HomeAnswer, error) {
 	switch {
-	case len(r.Message) > 0 && r.ID == "" && !r.Waiting:
+	case len(r.Message) > 0 && len(r.IDs) == 0 && !r.Waiting:
 		sequence, err := h.publish(ctx, cluster, queue, r)
 		return query.HomeAnswer{Sequence: sequence}, err
-	case len(r.Message) == 0 && r.ID != "" && !r.Waiting:
-		return h.page(ctx, cluster, query.WorkloadsRequest{ID: r.ID})
-	case len(r.Message) == 0 && r.ID == "" && r.Waiting:
+	case len(r.Message) == 0 && len(r.IDs) > 0 && !r.Waiting:
+		return h.page(ctx, cluster, query.WorkloadsRequest{IDs: r.IDs})
+	case len(r.Message) == 0 && len(r.IDs) == 0 && r.Waiting:
 		return h.page(ctx, cluster, query.WorkloadsRequest{Queue: queue, Phases: []workload.Phase{workload.Queued}, After: r.After})
 	}
-	return query.HomeAnswer{}, errors.New("the request has not exactly one of message, id and waiting")
+	return query.HomeAnswer{}, errors.New("the request has not exactly one of message, ids and waiting")
 }
 
 // page returns a page of workloads without those whose objects are not in the cluster.

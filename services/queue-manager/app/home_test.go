@@ -52,12 +52,13 @@ func TestObjectsOfAFurtherCluster(t *testing.T) {
 		request query.HomeRequest
 		want    int
 	}{
-		"its workload":                   {"west", query.HomeRequest{ID: gang.ID}, 1},
+		"its workload":                   {"west", query.HomeRequest{IDs: []workload.ID{gang.ID}}, 1},
 		"what waits":                     {"west", query.HomeRequest{Waiting: true}, 1},
-		"the workload of another":        {"west", query.HomeRequest{ID: other}, 0},
-		"its workload, for another":      {"east", query.HomeRequest{ID: gang.ID}, 0},
+		"the workload of another":        {"west", query.HomeRequest{IDs: []workload.ID{other}}, 0},
+		"both":                           {"west", query.HomeRequest{IDs: []workload.ID{other, gang.ID}}, 1},
+		"its workload, for another":      {"east", query.HomeRequest{IDs: []workload.ID{gang.ID}}, 0},
 		"what waits, for another":        {"east", query.HomeRequest{Waiting: true}, 0},
-		"a cluster with the same prefix": {"wes", query.HomeRequest{ID: gang.ID}, 0},
+		"a cluster with the same prefix": {"wes", query.HomeRequest{IDs: []workload.ID{gang.ID}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := w.queries.Home(w.ctx, c.cluster, "research", c.request)
@@ -87,8 +88,9 @@ func TestTheIntakeOfAClusterIsBound(t *testing.T) {
 		request query.HomeRequest
 		want    string
 	}{
-		"nothing":                       {query.HomeRequest{}, "exactly one of message, id and waiting"},
-		"two questions":                 {query.HomeRequest{ID: victim, Waiting: true}, "exactly one of message, id and waiting"},
+		"nothing":                       {query.HomeRequest{}, "exactly one of message, ids and waiting"},
+		"two questions":                 {query.HomeRequest{IDs: []workload.ID{victim}, Waiting: true}, "exactly one of message, ids and waiting"},
+		"too many ids":                  {query.HomeRequest{IDs: make([]workload.ID, query.MaxPage+1)}, "ids: there are"},
 		"no event":                      {query.HomeRequest{Message: json.RawMessage(`[]`), UID: "one"}, "read the message"},
 		"no UID":                        {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message}, "uid: is missing"},
 		"the id of another":             {changed(func(w *workload.Workload) { w.ID = victim }), "is not that of the object"},

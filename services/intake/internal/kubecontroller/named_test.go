@@ -17,12 +17,12 @@ func TestARemovedObjectIsFoundByItsName(t *testing.T) {
 	defer c.queue.ShutDown()
 	defer c.marks.ShutDown()
 	for i := range 100 {
-		c.track(workload.ID(fmt.Sprintf("other-%d", i)), Key{Namespace: "a", Name: fmt.Sprintf("other-%d", i)})
+		c.track(workload.ID(fmt.Sprintf("other-%d", i)), fmt.Sprintf("uid-%d", i), Key{Namespace: "a", Name: fmt.Sprintf("other-%d", i)})
 	}
 	key := Key{Namespace: "a", Name: "one"}
-	c.track("first", key)
-	c.track("second", key)
-	c.track("first", key) // again
+	c.track("first", "uid-first", key)
+	c.track("second", "uid-second", key)
+	c.track("first", "uid-first", key) // again
 	c.forget("first")
 	if len(c.named[key]) != 1 || c.named[key][0] != "second" || c.tracked["first"] != nil {
 		t.Errorf("of %s there is %v, want the second", key, c.named[key])
