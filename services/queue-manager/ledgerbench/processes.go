@@ -87,7 +87,7 @@ func (s *site) replaceBeginner(first *process) (successor *process, err error) {
 	return successor, nil
 }
 
-// busy returns what a leader has not done yet of the begin of its term, as words of a line.
+// busy returns what a leader has not done yet of the beginning of its term, as words of a line.
 func (s *site) busy() (words string, err error) {
 	conn, err := pgx.Connect(s.ctx, s.url)
 	if err != nil {

@@ -35,7 +35,7 @@ func (l *leader) beginQuarantine(ctx context.Context) error {
 	return nil
 }
 
-// keepOut keeps out of decisions what is in quarantine now, from the begin of the term on.
+// keepOut keeps out of decisions what is in quarantine now, from the beginning of the term on.
 func (l *leader) keepOut() {
 	l.keptOutAt = l.clock.now()
 	l.memory.ApplyTo(l.step, l.keptOutAt)
