@@ -143,7 +143,7 @@ func checkContained(t *testing.T, mode string, deployment *unstructured.Unstruct
 	}
 	token, _, _ := unstructured.NestedBool(deployment.Object, "spec", "template", "spec", "automountServiceAccountToken")
 	service := strings.TrimPrefix(deployment.GetName(), release+"-")
-	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && (mode == "controller" || mode == "webhooks"); token != api {
+	if api := service == "capacity-watcher" || service == "dispatcher" || service == "intake" && (mode == "controller" || mode == "webhooks" || mode == "member with kubectl"); token != api {
 		t.Errorf("%s: %s has a token of the API server: %t", mode, deployment.GetName(), token)
 	}
 	for _, argument := range container["args"].([]any) {
