@@ -120,7 +120,7 @@ func streams() []jetstream.StreamConfig {
 			AllowDirect: true, // of the last event of a workload, by its subject: LastEventSubject
 		},
 		direct(lastValue(CapacityStream, "muster.capacity.>")),
-		lastValue(DispatchStream, "muster.dispatch.*.*", event.CheckFilter("*")),
+		direct(lastValue(DispatchStream, "muster.dispatch.*.*", event.CheckFilter("*"))),
 		answers(undeduplicated(queue(CheckedStream, event.CheckedSubject("*")))),
 		direct(lastValue(StatusStream, "muster.status.*.*")),
 	}

@@ -179,6 +179,7 @@ func TestEachUserHasItsRightsAndNoOthers(t *testing.T) {
 		"muster.dead.workload.q":                      {"operator": "r", "queue-manager": "w"},
 		"$JS.API.DIRECT.GET." + bus.StatusStream + "." + event.StatusSubject("here", "id"): {"dispatcher-here": "w", "queue-manager": "w"},
 		"$JS.API.DIRECT.GET." + bus.CapacityStream + "." + event.NodeSubject("here", "n"):  {"capacity-watcher-here": "w", "queue-manager": "w"},
+		"$JS.API.DIRECT.GET." + bus.DispatchStream + "." + event.PermissionSubject("here"): {"queue-manager": "w"},
 		"$JS.API.CONSUMER.MSG.NEXT." + bus.SubmitStream + "." + bus.IntakeDurable:          {"intake": "w"},
 		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + "." + bus.IntakeDurable:            {"intake": "w"},
 		"$JS.API.CONSUMER.DELETE." + bus.SubmitStream + ".intake-q":                        {"intake": "w"},

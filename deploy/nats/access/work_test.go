@@ -86,6 +86,18 @@ func TestServicesWorkFromTheirAccounts(t *testing.T) {
 	if last, err := watcher.LastMessage(ctx, bus.CapacityStream, event.NodeSubject("here", "n")); err != nil || last == nil {
 		t.Errorf("the watcher's last word: %v, %v", last, err)
 	}
+	// What queue-manager reads of the streams that it follows: the last reports of a cluster, and
+	// whether its dispatcher may keep gangs.
+	must(manager.Publish(ctx, event.PermissionSubject("here"), changed()))
+	for stream, subject := range map[string]string{
+		bus.DispatchStream: event.PermissionSubject("here"),
+		bus.CapacityStream: event.CapacityFilter("here"),
+		bus.StatusStream:   event.ClusterStatusFilter("here"),
+	} {
+		if last, err := manager.LastMessage(ctx, stream, subject); err != nil || last == nil {
+			t.Errorf("queue-manager reads of %s on %s: %v, %v", stream, subject, last, err)
+		}
+	}
 	// Work of queue-manager itself, events to all, questions.
 	work, err := manager.Work(ctx, bus.Work{Stream: bus.WorkloadStream, Durable: bus.QueueManagerDurable, TakeOver: true})
 	must(err)

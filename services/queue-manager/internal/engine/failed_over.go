@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"muster.dev/muster/pkg/bus"
@@ -16,6 +19,8 @@ import (
 const (
 	// permissionLookups bounds the requests for last messages at once: a term waits for each.
 	permissionLookups = 8
+	// permissionsRead bounds the time for all of them.
+	permissionsRead = 5 * time.Second
 	// mostUnsent bounds what is read of the outbox. It has few of these messages: while NATS
 	// does not take them, it has no questions either.
 	mostUnsent = 100_000
@@ -32,33 +37,43 @@ type lastMessages interface {
 }
 
 // rememberFailedOver has the state know from which clusters gangs have failed over in earlier
-// terms. It comes before the relay, which empties the outbox.
+// terms. It comes before the relay, which empties the outbox. A term in which NATS does not tell of
+// a cluster takes it for ready: rights that are missing would end every term.
 func (l *leader) rememberFailedOver(ctx context.Context) error {
 	var names []string
 	for _, c := range l.state.ClusterLoads() {
 		names = append(names, c.Name)
 	}
-	clusters, err := failedOver(ctx, l.Store, l.Bus, names)
-	if err != nil || len(clusters) == 0 {
+	clusters, unread, err := failedOver(ctx, l.Store, l.Bus, names)
+	if err != nil {
 		return err
+	}
+	if unread != nil {
+		l.Logger.Warn("cannot read whether gangs of some clusters have failed over; taking these clusters for ready; check the rights of queue-manager in NATS", zap.Error(unread))
+	}
+	if len(clusters) == 0 {
+		return ctx.Err()
 	}
 	l.do(decisionlog.Input{Kind: decisionlog.FailedOver, Clusters: clusters})
 	return nil
 }
 
 // failedOver returns the clusters from which gangs have failed over, and whose dispatchers have
-// not been granted the permission since: the last message on it grants nothing.
-func failedOver(ctx context.Context, outbox unsent, nats lastMessages, clusters []string) (all []state.FailedOver, err error) {
+// not been granted the permission since: the last message on it grants nothing. unread says of
+// which clusters NATS has not told it.
+func failedOver(ctx context.Context, outbox unsent, nats lastMessages, clusters []string) (all []state.FailedOver, unread, err error) {
 	subjects := make([]string, len(clusters))
 	for i, name := range clusters {
 		subjects[i] = event.PermissionSubject(name)
 	}
 	pending, err := outbox.Unsent(ctx, subjects, 0, mostUnsent)
 	if err != nil {
-		return nil, fmt.Errorf("read which clusters' gangs have failed over: %w", err)
+		return nil, nil, fmt.Errorf("read which clusters' gangs have failed over: %w", err)
 	}
-	last := make([][]byte, len(clusters))
-	group, bounded := errgroup.WithContext(ctx)
+	last, failed := make([][]byte, len(clusters)), make([]error, len(clusters))
+	bounded, cancel := context.WithTimeout(ctx, permissionsRead)
+	defer cancel()
+	var group errgroup.Group
 	group.SetLimit(permissionLookups)
 	for i, subject := range subjects {
 		for _, m := range pending { // ends with the last one
@@ -72,7 +87,7 @@ func failedOver(ctx context.Context, outbox unsent, nats lastMessages, clusters 
 		group.Go(func() error {
 			d, err := nats.LastMessage(bounded, bus.DispatchStream, subject)
 			if err != nil {
-				return fmt.Errorf("read whether gangs of cluster %q have failed over: %w", clusters[i], err)
+				failed[i] = fmt.Errorf("cluster %q: %w", clusters[i], err)
 			}
 			if d != nil {
 				last[i] = d.Data
@@ -80,15 +95,13 @@ func failedOver(ctx context.Context, outbox unsent, nats lastMessages, clusters 
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
+	_ = group.Wait() // no part returns an error
 	for i, data := range last {
 		if f, is := readFailedOver(data); is && f.Cluster == clusters[i] {
 			all = append(all, f)
 		}
 	}
-	return all, nil
+	return all, errors.Join(failed...), nil
 }
 
 // readFailedOver reads a message on the permission of a cluster. One that is none, which only a

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,11 +29,20 @@ func (p pendingMessages) Unsent(context.Context, []string, int64, int) ([]store.
 type keptMessages map[string][]byte
 
 func (k keptMessages) LastMessage(_ context.Context, _, subject string) (*bus.Delivery, error) {
+	if bytes.Equal(k[subject], unreadable) {
+		return nil, errUnreadable
+	}
 	if k[subject] == nil {
 		return nil, nil
 	}
 	return &bus.Delivery{Subject: subject, Data: k[subject]}, nil
 }
+
+var (
+	// unreadable stands for a message that NATS does not let queue-manager read.
+	unreadable    = []byte("unreadable")
+	errUnreadable = errors.New("no rights")
+)
 
 // The last message on the permission of a cluster tells whether its gangs have failed over: that
 // in the outbox is later than that in NATS.
@@ -71,14 +83,31 @@ func TestFailedOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := failedOver(t.Context(), c.outbox, keptMessages{subject: c.nats}, []string{"east"})
-			if err != nil {
-				t.Fatal(err)
+			got, unread, err := failedOver(t.Context(), c.outbox, keptMessages{subject: c.nats}, []string{"east"})
+			if err != nil || unread != nil {
+				t.Fatal(err, unread)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A cluster of which NATS does not tell hides no other one, and ends no term.
+func TestAPermissionThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	moved, err := event.Marshal("1", event.QueueManagerSource, time.Unix(9, 0).UTC(), "", &event.PermissionGranted{Cluster: "east", Session: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats := keptMessages{event.PermissionSubject("east"): moved, event.PermissionSubject("west"): unreadable}
+	got, unread, err := failedOver(t.Context(), pendingMessages{}, nats, []string{"west", "east"})
+	if err != nil || !errors.Is(unread, errUnreadable) || !strings.Contains(unread.Error(), `"west"`) {
+		t.Errorf("unread is %v, %v; want that of west", unread, err)
+	}
+	if diff := cmp.Diff([]state.FailedOver{{Cluster: "east", Session: 7, At: time.Unix(9, 0).UTC()}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
