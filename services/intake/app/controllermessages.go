@@ -70,11 +70,16 @@ func (m messages) Records(ctx context.Context, ids []workload.ID) ([]workload.Re
 	if err != nil {
 		return nil, fmt.Errorf("ask for %d workloads, %s the first: %w", len(ids), ids[0], err)
 	}
+	return onlyAsked(answer.Workloads, ids), nil
+}
+
+// onlyAsked returns the records of these ids.
+func onlyAsked(records []workload.Record, ids []workload.ID) []workload.Record {
 	asked := make(map[workload.ID]bool, len(ids))
 	for _, id := range ids {
 		asked[id] = true
 	}
-	return slices.DeleteFunc(answer.Workloads, func(r workload.Record) bool { return !asked[r.ID] }), nil
+	return slices.DeleteFunc(records, func(r workload.Record) bool { return !asked[r.ID] })
 }
 
 // mostEstimated is how many pages of waiting workloads are asked for at once: as many as

@@ -65,7 +65,7 @@ func (m memberMessages) Records(ctx context.Context, ids []workload.ID) ([]workl
 	if err != nil {
 		return nil, fmt.Errorf("ask for %d workloads, %s the first: %w", len(ids), ids[0], err)
 	}
-	return answer.Workloads, nil
+	return onlyAsked(answer.Workloads, ids), nil
 }
 
 // Standings queries queue-manager for where workloads that wait stand, and when they start.

@@ -15,7 +15,7 @@ import (
 func TestANewObjectIsSubmittedWithoutAQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		age       time.Duration // when the controller sees it first, an hour after its begin
+		age       time.Duration // when the controller sees it first, an hour after its beginning
 		questions int
 	}{
 		"it was created since":  {time.Second, 0},
@@ -53,6 +53,19 @@ func TestASubmittedObjectIsAskedFor(t *testing.T) {
 		})
 		if len(l.submissions) != 1 || l.questions != 2 || l.record == nil || l.record.Phase != workload.Queued {
 			t.Errorf("%d submissions, %d questions, and queue-manager has %+v; want one, two, and what waits", len(l.submissions), l.questions, l.record)
+		}
+	})
+}
+
+// TestASubmissionWithoutAnAcknowledgementIsCancelled: it may be stored all the same. When its object
+// is gone its workload has to end.
+func TestASubmissionWithoutAnAcknowledgementIsCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &lossy{object: suspendedCluster(), unanswered: 1}
+		play(t, l, time.Minute, nil)
+		if len(l.submissions) != 1 || l.record == nil || !l.record.CancelRequested {
+			t.Errorf("%d submissions, %d cancellations, and queue-manager has %+v; want one of each", len(l.submissions), len(l.cancels), l.record)
 		}
 	})
 }

@@ -41,6 +41,7 @@ type lossy struct {
 	mu                   sync.Mutex
 	object               *unstructured.Unstructured
 	loses                int
+	unanswered           int // submissions that are stored, whose acknowledgement is lost
 	submissions, cancels []time.Time
 	sequence             uint64
 	record               *workload.Record
@@ -105,6 +106,10 @@ func (l *lossy) Submit(_ context.Context, _, _ string, s *event.WorkloadSubmitte
 		l.record = &workload.Record{Workload: s.Workload, Phase: workload.Queued}
 	}
 	l.sequence++
+	if len(l.submissions) <= l.unanswered {
+		l.object = nil // and its object is removed meanwhile
+		return 0, errors.New("no acknowledgement")
+	}
 	return l.sequence, nil
 }
 

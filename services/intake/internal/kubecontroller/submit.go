@@ -69,13 +69,16 @@ func (c *Controller) submit(ctx context.Context, submitted *event.WorkloadSubmit
 		c.askForMark(w.ID)
 		return 0, nil
 	}
+	// First: the message may be stored although no answer comes, and the object be gone then.
+	k.queue, k.submittedBefore = w.Queue, true
+	c.note(w.ID, func(kept *tracked) { kept.queue, kept.submittedBefore = w.Queue, true })
 	sequence, err := c.messages.Submit(ctx, w.Queue, k.uid, submitted)
 	if err != nil {
 		return 0, fmt.Errorf("submit %s %s/%s as workload %s: %w", w.Kind, w.Namespace, w.Name, w.ID, err)
 	}
 	k.submitted.recordPublication(sequence, cmp.Or(c.options.RepeatAfter, queryAgainAfter), repeatMost)
 	c.note(w.ID, func(kept *tracked) {
-		kept.submitted, kept.queue, kept.warned, kept.unannounced, kept.submittedBefore = k.submitted, w.Queue, true, true, true
+		kept.submitted, kept.warned, kept.unannounced = k.submitted, true, true
 	})
 	c.options.Logger.Info("object submitted", zap.Int("try", k.submitted.times), zap.String("workload", string(w.ID)), zap.String("kind", w.Kind),
 		zap.String("namespace", w.Namespace), zap.String("name", w.Name), zap.String("queue", w.Queue))

@@ -76,13 +76,34 @@ func (v view) needsRequests(check *unstructured.Unstructured) bool {
 // they ask by. The queue is in use: what fits on nodes that exist is admitted, and other clusters
 // may be asked.
 func (v view) unservedChecks(queue *unstructured.Unstructured) string {
-	var all strings.Builder
+	var names []string
+	for _, check := range v.nodeChecksOf(queue) {
+		if len(names) < mostParts && v.ofCheck(check).reason == checkUnserved {
+			names = append(names, fmt.Sprintf("%q", check.GetName()))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("; AdmissionCheck %s is not active: %s", names[0], unservedMessage)
+	}
+	return fmt.Sprintf("; AdmissionChecks %s are not active: %s", strings.Join(names, ", "), unservedMessage)
+}
+
+// nodeChecksOf returns the checks of a ClusterQueue that ask for nodes.
+func (v view) nodeChecksOf(queue *unstructured.Unstructured) (checks []*unstructured.Unstructured) {
 	for _, key := range partsOf(queue) {
 		for _, object := range v.objects {
-			if keyOf(object) == key && asksForNodes(object) && v.ofCheck(object).reason == checkUnserved {
-				fmt.Fprintf(&all, "; AdmissionCheck %q is not active: %s", key.Name, unservedMessage)
+			if keyOf(object) == key && asksForNodes(object) {
+				checks = append(checks, object)
 			}
 		}
 	}
-	return all.String()
+	return checks
+}
+
+// concernsNodes reports whether the status of an object depends on what the API server serves.
+func (v view) concernsNodes(object *unstructured.Unstructured) bool {
+	return asksForNodes(object) || len(v.nodeChecksOf(object)) > 0
 }

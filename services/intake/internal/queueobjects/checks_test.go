@@ -66,12 +66,39 @@ func TestStatusOfChecks(t *testing.T) {
 	}
 }
 
-// While it is not known what the API server serves, no status changes.
+// While it is not known what the API server serves, no status changes that depends on it; all
+// others do.
 func TestNoAnswerOfAnAPIServerIsNoVerdict(t *testing.T) {
 	t.Parallel()
-	s := &server{objects: asking(t, "queued-provisioning.gke.io"), silent: errors.New("away")}
-	if err := syncOf(t, s, &manager{}).round(t.Context()); !errors.Is(err, s.silent) || len(s.written) > 0 {
-		t.Errorf("error %v, and written: %q", err, s.written)
+	s := &server{objects: append(asking(t, "queued-provisioning.gke.io"), object(t, vision)), silent: errors.New("away")}
+	s.objects[4].SetName("other")
+	if err := syncOf(t, s, &manager{}).round(t.Context()); !errors.Is(err, s.silent) {
+		t.Errorf("error %v, want that the API server is away", err)
+	}
+	for i, o := range s.objects {
+		if written := o.Object["status"] != nil; written != (i == 4) {
+			t.Errorf("%s %s has the status %v", o.GetKind(), o.GetName(), o.Object["status"])
+		}
+	}
+}
+
+// Many checks make no message that is too long for a condition.
+func TestManyUnservedChecksAreNamedInShort(t *testing.T) {
+	t.Parallel()
+	objects := asking(t, "queued-provisioning.gke.io")
+	v, queue := view{objects: []*unstructured.Unstructured{objects[1]}, unserved: true}, objects[3]
+	var names []any
+	for i := range 100 {
+		check := objects[0].DeepCopy()
+		check.SetName(fmt.Sprint("nodes-", i))
+		v.objects, names = append(v.objects, check), append(names, check.GetName())
+	}
+	if err := unstructured.SetNestedSlice(queue.Object, names, "spec", "admissionChecks"); err != nil {
+		t.Fatal(err)
+	}
+	got := v.unservedChecks(queue)
+	if !strings.HasPrefix(got, `; AdmissionChecks "nodes-0", "nodes-1", `) || strings.Count(got, "nodes-") != mostParts || strings.Count(got, "ProvisioningRequests") != 1 {
+		t.Errorf("the message is %q", got)
 	}
 }
 

@@ -125,16 +125,20 @@ func (s *Sync) writeStatuses(ctx context.Context, objects []*unstructured.Unstru
 	if err != nil {
 		return err
 	}
-	unserved, err := s.unserved(ctx, objects)
-	if err != nil { // what is not known is no verdict
-		return err
-	}
+	v := view{refused: refused, objects: objects, answer: queues}
 	var failed []error
+	if v.unserved, err = s.unserved(ctx, objects); err != nil {
+		failed = append(failed, err)
+	}
+	unknown := err != nil
 	for _, object := range objects {
 		if err := s.annotate(ctx, object, refused[keyOf(object)]); err != nil {
 			failed = append(failed, err)
 		}
-		if status := statusOf(object, view{refused, objects, queues, unserved}, time.Now()); status != nil {
+		if unknown && v.concernsNodes(object) { // what is not known is no verdict
+			continue
+		}
+		if status := statusOf(object, v, time.Now()); status != nil {
 			if err := s.Cluster.WriteStatus(ctx, object, status); err != nil {
 				failed = append(failed, err)
 			}

@@ -25,8 +25,8 @@ that lose less are evicted first.
 Reports that are less than ten seconds apart count as one. A job that can annotate its
 object, or the pod that it runs in, may set muster.dev/last-checkpoint instead.
 
-With --written the command runs beside the job, until it is stopped, and reports a
-checkpoint each time that the job has written a file, such as the one that names its
+With --written the command runs beside the job, until the workload has ended, and reports
+a checkpoint each time that the job has written a file, such as the one that names its
 latest checkpoint. What the file has at the beginning was saved before.
 
 Over NATS this command is for operators. Over HTTP a submitter reports the checkpoints

@@ -98,7 +98,7 @@ func TestAWrittenFileIsACheckpoint(t *testing.T) {
 	}
 	write("epoch 1")
 	at := []string{next(asked, "the first report")}
-	if text := next(errors, "the refusal"); !strings.Contains(text, "only one that runs has work to save; trying again in 100ms") {
+	if text := next(errors, "the refusal"); !strings.Contains(text, "only one that runs has work to save; trying again every 100ms") {
 		t.Errorf("of the refusal it prints %q", text)
 	}
 	at = append(at, next(asked, "the first report again"))
@@ -113,6 +113,36 @@ func TestAWrittenFileIsACheckpoint(t *testing.T) {
 	}
 }
 
+// TestReportsEndWithTheWorkload: the last write of a job often comes seconds before its end.
+func TestReportsEndWithTheWorkload(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "latest")
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/workloads", func(w http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(w).Encode(httpapi.WorkloadsPage{Workloads: []workload.Record{recordOf('2', "train", workload.Succeeded)}}); err != nil {
+			t.Error(err)
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	errors, code := make(lines, 10), make(chan int, 1)
+	go func() {
+		code <- cli.Run(ctx, []string{"checkpoint", "train", "--written", path, "--every", "100ms", "--server", server.URL}, strings.NewReader(""), new(bytes.Buffer), errors)
+	}()
+	<-errors // it is not there yet
+	if err := os.WriteFile(path, []byte("the last"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-code; got != exit.OK || ctx.Err() != nil {
+		t.Errorf("it ends with %d, %v; want %d", got, ctx.Err(), exit.OK)
+	}
+	if text := <-errors; !strings.Contains(text, "it has ended: it is succeeded") {
+		t.Errorf("it prints %q", text)
+	}
+}
+
 // TestAWrittenFileOfNoWorkload: a name that is not known, and times that cannot be, end the command.
 func TestAWrittenFileOfNoWorkload(t *testing.T) {
 	t.Parallel()
@@ -122,7 +152,9 @@ func TestAWrittenFileOfNoWorkload(t *testing.T) {
 		code      int
 		want      string
 	}{
-		"too often":     {[]string{"train", "--every", "1ms"}, exit.Usage, "--every 1ms: want 100ms at least"},
+		"too often":     {[]string{"train", "--every", "1ms"}, exit.Usage, "--every 1ms: want 100ms to 1h0m0s"},
+		"too seldom":    {[]string{"train", "--every", "24h"}, exit.Usage, "--every 24h0m0s: want 100ms to 1h0m0s"},
+		"a directory":   {[]string{"train", "--written", t.TempDir()}, exit.Usage, "is no regular file"},
 		"with a time":   {[]string{"train", "--at", "1h"}, exit.Usage, "--at and --written are both set; want one of them"},
 		"without file":  {[]string{"train", "--every", "1s", "--written", ""}, exit.Usage, "--every is for --written"},
 		"no such train": {[]string{"trian", "--every", "100ms"}, exit.NotFound, "trian"},

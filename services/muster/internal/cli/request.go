@@ -25,6 +25,9 @@ type requestOptions struct {
 	timeout            time.Duration
 }
 
+// errEnded: nothing can be asked of a workload any more.
+var errEnded = errors.New("it has ended")
+
 // change is what is asked of a workload.
 type change struct {
 	verb string // for errors
@@ -76,7 +79,7 @@ func (o *requestOptions) run(cmd *cobra.Command, name string, wanted change) err
 		return nil
 	}
 	if record.Phase.Final() && !record.Holding { // queue-manager has nothing to do then, and no answer
-		return exit.With(exit.Rejected, fmt.Errorf("%s %s: it has ended: it is %s", wanted.verb, label, record.Phase))
+		return exit.With(exit.Rejected, fmt.Errorf("%s %s: %w: it is %s", wanted.verb, label, errEnded, record.Phase))
 	}
 	following, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
@@ -121,7 +124,7 @@ func await(ctx context.Context, steps life, wanted change, label string, out io.
 			return exit.With(exit.Rejected, fmt.Errorf("%s: %s", label, step.Record.Reason.Message))
 		}
 		if step.Record.Phase.Final() {
-			return exit.With(exit.Rejected, fmt.Errorf("%s %s: it has ended: it is %s", wanted.verb, label, step.Record.Phase))
+			return exit.With(exit.Rejected, fmt.Errorf("%s %s: %w: it is %s", wanted.verb, label, errEnded, step.Record.Phase))
 		}
 	}
 }
