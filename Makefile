@@ -126,7 +126,7 @@ lint: ## gofmt, vet, staticcheck, import rules, licences, tidy modules, each mod
 	@.ci/lint $(MODULES)
 
 .PHONY: counts
-counts: ## print figures on the code: packages, lines, exported names, calls that lead back, retired words, sizes
+counts: ## print figures on the code: packages, lines, exported names, circular calls between files, retired words, sizes
 	@$(GORUN) ./test/arch/counts
 
 .PHONY: licences

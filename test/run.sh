@@ -78,10 +78,10 @@ first() {
 }
 # The script ends when one of these assignments fails. It would not notice that a process
 # substitution of mapfile fails, and run the rest of the packages without the race detector.
-list=$(test/raced.sh | first test/outage services/queue-manager/app services/dispatcher/app)
+list=$(test/raced.sh | first test/outage services/queue-manager/app test/clusters services/dispatcher/app)
 mapfile -t raced <<<"$list"
 list=$(grep -vxF "$list" <<<"$packages" |
-	first test/e2e test/containers test/suite/local test/chaos test/compose test/sim test/clusters test/security test/kubequeues services/muster-dev/internal/cli \
+	first test/e2e test/containers test/suite/local test/chaos test/compose test/sim test/security test/kubequeues services/muster-dev/internal/cli \
 		test/console test/soak test/parity test/scheduler test/admission deploy/install)
 mapfile -t others <<<"$list"
 if [ $((${#raced[@]} + ${#others[@]})) != "$(wc -l <<<"$packages")" ]; then

@@ -12,7 +12,7 @@ import (
 )
 
 // The race detector runs in the tests of each package of pkg and services that has work for
-// it, and of no other; and in the suite that has all services in its process under load.
+// it, and of no other; and in suites that have all services in their process.
 func TestPackagesWithTheRaceDetector(t *testing.T) {
 	t.Parallel()
 	root, err := Root()
@@ -30,7 +30,7 @@ func TestPackagesWithTheRaceDetector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{prefix + "test/outage"}
+	want := []string{prefix + "test/clusters", prefix + "test/outage"}
 	for _, pkg := range graph.Ours() {
 		if !in(pkg, []string{"pkg", "services"}) || in(pkg, support()) {
 			continue
@@ -55,7 +55,7 @@ func TestPackagesWithTheRaceDetector(t *testing.T) {
 	for _, service := range []string{"intake", "capacity-watcher", "queue-manager", "dispatcher"} {
 		app := prefix + "services/" + service + "/app"
 		if chain := graph.Chain(prefix+"test/stack", func(path string) bool { return path == app }); chain == nil {
-			t.Errorf("test/stack, which this suite starts, does not have %s in its process", service)
+			t.Errorf("test/stack, which these suites start, does not have %s in its process", service)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (s *site) takeOversOf(ctx context.Context, service string, count int, acts 
 		before, after := fmt.Sprintf("%s-before-%d", service, i), fmt.Sprintf("%s-after-%d", service, i)
 		if err := acts(ctx, before); err != nil {
 			next.kill()
-			return nil, fmt.Errorf("before the %d. take-over: %w", i+1, err)
+			return nil, fmt.Errorf("before take-over %d: %w", i+1, err)
 		}
 		began := time.Now()
 		holder.kill()

@@ -22,8 +22,9 @@ func idle(ctx context.Context, o options, of kind, open opened) (took []time.Dur
 	return s.oneByOne(ctx, gangs("gang", o.idle, 1, 1), nil)
 }
 
-// first measures the first gang of a site. The API server reads the schemas of RayClusters
-// for its policies, and compiles them, when the first one is created.
+// first measures the first gang of a site. The API server reads the schemas of a kind
+// for its policies, and compiles them, when the first object of it is created. The installation of
+// Muster does that before, in a dry run.
 func (s *site) first(ctx context.Context) (time.Duration, error) {
 	took, err := s.oneByOne(ctx, gangs("first", 1, 1, 1), nil)
 	return figures.Quantile(took, 0.50), err

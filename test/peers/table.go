@@ -40,7 +40,7 @@ func (t *table) print(header string) {
 	rate(fmt.Sprintf("%d gangs at once, one queue", o.burst), k.burst, m.burst)
 	rate(fmt.Sprintf("%d gangs at once, %d queues", o.burst, o.queues), k.burstQueues, m.burstQueues)
 	if m.first > 0 {
-		span("the first gang after the API server's start", []time.Duration{k.first}, []time.Duration{m.first}, 0.5)
+		span("the first gang, which Muster's installation has prepared the API server for", []time.Duration{k.first}, []time.Duration{m.first}, 0.5)
 	}
 	span("one at a time, p50", k.idle, m.idle, 0.50)
 	span("one at a time, p99", k.idle, m.idle, 0.99)
