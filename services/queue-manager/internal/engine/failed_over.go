@@ -11,6 +11,7 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/state"
 	"muster.dev/muster/pkg/state/decisionlog"
 	"muster.dev/muster/services/queue-manager/internal/store"
@@ -19,8 +20,9 @@ import (
 const (
 	// permissionLookups bounds the requests for last messages at once: a term waits for each.
 	permissionLookups = 8
-	// permissionsRead bounds the time for all of them.
+	// permissionsRead bounds the time for all of them, permissionAgain is the pause after a refusal.
 	permissionsRead = 5 * time.Second
+	permissionAgain = 250 * time.Millisecond
 	// mostUnsent bounds what is read of the outbox. It has few of these messages: while NATS
 	// does not take them, it has no questions either.
 	mostUnsent = 100_000
@@ -85,23 +87,36 @@ func failedOver(ctx context.Context, outbox unsent, nats lastMessages, clusters 
 			continue
 		}
 		group.Go(func() error {
-			d, err := nats.LastMessage(bounded, bus.DispatchStream, subject)
-			if err != nil {
-				failed[i] = fmt.Errorf("cluster %q: %w", clusters[i], err)
-			}
-			if d != nil {
-				last[i] = d.Data
-			}
+			last[i], failed[i] = lastPermission(bounded, nats, subject)
 			return nil
 		})
 	}
 	_ = group.Wait() // no part returns an error
 	for i, data := range last {
+		if failed[i] != nil {
+			failed[i] = fmt.Errorf("cluster %q: %w", clusters[i], failed[i])
+		}
 		if f, is := readFailedOver(data); is && f.Cluster == clusters[i] {
 			all = append(all, f)
 		}
 	}
 	return all, errors.Join(failed...), nil
+}
+
+// lastPermission returns the last message on the permission of a cluster. A refusal may pass, as while
+// the servers of NATS elect the leader of the stream: it tries again until ctx ends.
+func lastPermission(ctx context.Context, nats lastMessages, subject string) ([]byte, error) {
+	for {
+		d, err := nats.LastMessage(ctx, bus.DispatchStream, subject)
+		switch {
+		case err == nil && d == nil:
+			return nil, nil
+		case err == nil:
+			return d.Data, nil
+		case pause.For(ctx, permissionAgain) != nil:
+			return nil, err
+		}
+	}
 }
 
 // readFailedOver reads a message on the permission of a cluster. One that is none, which only a

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,21 +95,41 @@ func TestFailedOver(t *testing.T) {
 	}
 }
 
-// A cluster of which NATS does not tell hides no other one, and ends no term.
+// A cluster of which NATS does not tell hides no other one, and ends no term. A refusal that passes
+// is none.
 func TestAPermissionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	moved, err := event.Marshal("1", event.QueueManagerSource, time.Unix(9, 0).UTC(), "", &event.PermissionGranted{Cluster: "east", Session: 7})
-	if err != nil {
-		t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		moved, err := event.Marshal("1", event.QueueManagerSource, time.Unix(9, 0).UTC(), "", &event.PermissionGranted{Cluster: "east", Session: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nats := &electing{keptMessages: keptMessages{event.PermissionSubject("east"): moved, event.PermissionSubject("west"): unreadable}, until: time.Now().Add(3 * time.Second)}
+		began := time.Now()
+		got, unread, err := failedOver(t.Context(), pendingMessages{}, nats, []string{"west", "east"})
+		if err != nil || !errors.Is(unread, errUnreadable) || !strings.Contains(unread.Error(), `"west"`) || strings.Contains(unread.Error(), `"east"`) {
+			t.Errorf("unread is %v, %v; want that of west", unread, err)
+		}
+		if diff := cmp.Diff([]state.FailedOver{{Cluster: "east", Session: 7, At: time.Unix(9, 0).UTC()}}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if took := time.Since(began); took > permissionsRead {
+			t.Errorf("it took %s, want %s at most", took, permissionsRead)
+		}
+	})
+}
+
+// electing are servers of NATS that serve a stream only later.
+type electing struct {
+	keptMessages
+	until time.Time
+}
+
+func (e *electing) LastMessage(ctx context.Context, stream, subject string) (*bus.Delivery, error) {
+	if time.Now().Before(e.until) {
+		return nil, errUnreadable
 	}
-	nats := keptMessages{event.PermissionSubject("east"): moved, event.PermissionSubject("west"): unreadable}
-	got, unread, err := failedOver(t.Context(), pendingMessages{}, nats, []string{"west", "east"})
-	if err != nil || !errors.Is(unread, errUnreadable) || !strings.Contains(unread.Error(), `"west"`) {
-		t.Errorf("unread is %v, %v; want that of west", unread, err)
-	}
-	if diff := cmp.Diff([]state.FailedOver{{Cluster: "east", Session: 7, At: time.Unix(9, 0).UTC()}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	return e.keptMessages.LastMessage(ctx, stream, subject)
 }
 
 func must(t *testing.T, asked event.PermissionAsked) []byte {
