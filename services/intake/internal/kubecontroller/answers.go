@@ -8,8 +8,9 @@ import (
 
 const (
 	// answersKept is for how long a yes of the API server about a user, or about the policies, is
-	// taken for granted. A burst of objects asks the same again and again. The dispatcher asks once
-	// more before it creates anything for a user.
+	// taken for granted. A burst of objects asks the same again and again. Of users the dispatcher
+	// asks once more before it creates anything. A policy that is deleted has an effect for a moment
+	// in the API server, too.
 	answersKept = 2 * time.Second
 	// mostAnswers are kept before those that are too old are dropped.
 	mostAnswers = 1000

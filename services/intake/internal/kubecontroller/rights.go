@@ -81,7 +81,8 @@ func (c *Client) policyStamps(ctx context.Context, policy string) (bool, error) 
 }
 
 // Allowed asks the API server whether the user may create the object; why is empty if
-// so, or if the user could create any object of the kind a moment ago. For a kind that is not served the error matches meta.IsNoMatchError.
+// so, or if the user could create any object of the kind in the namespace a moment ago. For a kind
+// that is not served the error matches meta.IsNoMatchError.
 func (c *Client) Allowed(ctx context.Context, user bundle.Submitter, id bundle.Identity) (why string, err error) {
 	gv, err := schema.ParseGroupVersion(id.APIVersion)
 	if err != nil {
