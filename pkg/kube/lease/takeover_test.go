@@ -317,6 +317,7 @@ func TestAHolderThatIsAlwaysTooLateGivesWay(t *testing.T) {
 		time.Sleep(10 * renews)
 		holder.set(func(h *link) { h.late = 3200 * time.Millisecond })
 		time.Sleep(60 * renews)
+		synctest.Wait()
 		if !standby.acts() || holder.acts() || holder.terms() == 0 {
 			t.Errorf("the standby acts: %t, the holder acts: %t, and has ended %d terms", standby.acts(), holder.acts(), holder.terms())
 		}

@@ -1,7 +1,8 @@
 // Package queueobjects syncs the Kueue objects of a cluster to queue-manager, with the
 // request of `muster apply`, and writes the status of ClusterQueues, LocalQueues and the
-// AdmissionChecks that ask for nodes: whether they are in use, and the counts of queues. A finalizer keeps a deleted one in the cluster
-// until queue-manager has removed it; meanwhile nothing is admitted through it.
+// AdmissionChecks that ask for nodes: whether they are in use, and the counts of queues. A
+// finalizer keeps a deleted one in the cluster until queue-manager has removed it; meanwhile
+// nothing is admitted through it.
 //
 // It is level-triggered and has no state: each round compares the objects of the
 // cluster with those that queue-manager has from it, and requests the difference.
