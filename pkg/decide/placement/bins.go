@@ -12,6 +12,7 @@ type packing struct {
 	typical []*expected
 	weight  int64 // of typical, in pods
 	bins    map[*node]bin
+	at      []int // by domain: its place in the list that shares makes, from 1; else 0
 }
 
 // bin is a node on which this gang has pods. Bins are immutable.

@@ -56,19 +56,24 @@ type share struct {
 // shares divides nodes into the domains of a level, without the nodes that lack the
 // label.
 func (p *packing) shares(t *topology, nodes []*node) []share {
-	at := make([]int, len(t.values))
+	if len(p.at) < len(t.values) {
+		p.at = make([]int, len(t.values))
+	}
 	var all []share
 	for _, n := range nodes {
 		number := t.of[n.slot]
 		if number == none {
 			continue
 		}
-		if at[number] == 0 {
+		if p.at[number] == 0 {
 			all = append(all, share{})
-			at[number] = len(all)
+			p.at[number] = len(all)
 		}
-		s := &all[at[number]-1]
+		s := &all[p.at[number]-1]
 		s.nodes = append(s.nodes, n)
+	}
+	for i := range all { // a level has many domains, and few nodes of one above it
+		p.at[t.of[all[i].nodes[0].slot]] = 0
 	}
 	return all
 }
@@ -147,7 +152,11 @@ func (p *packing) fillLevels(kind, pods int, nodes []*node, levels []level) bool
 			return false
 		}
 		pods -= part
-		shares = slices.Delete(shares, i, i+1)
+		if i == 0 { // as nearly always: the others stay where they are
+			shares = shares[1:]
+		} else {
+			shares = slices.Delete(shares, i, i+1)
+		}
 	}
 	if pods > 0 && levels[0].soft {
 		return p.fillLevels(kind, pods, nodes, levels[1:])

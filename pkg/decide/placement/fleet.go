@@ -30,7 +30,8 @@ type Fleet struct {
 	changes int64 // counts changes of meta and of who is present
 	byName  []*node
 	listed  int64                // the value of changes byName is of
-	domains map[string]*topology // by label key
+	domains map[string]*topology // by level
+	asked   int64                // counts how often the domains of a level were asked for
 
 	undoLog    []change // since the first savepoint
 	savepoints []int    // lengths of undoLog
