@@ -146,19 +146,27 @@ func (v *validation) topologies(c *Config) {
 	for i, t := range c.Topologies {
 		path := fault.Index("topologies", i)
 		v.name(path, t.Name, seen)
-		if len(t.Levels) == 0 || len(t.Levels) > workload.MostLevels {
-			v.faults.Add(path+".levels", "has %d levels; want 1 to %d", len(t.Levels), workload.MostLevels)
-		}
-		for j, level := range t.Levels {
-			at := fault.Index(path+".levels", j) + ".nodeLabel"
-			switch {
-			case !labelKey.MatchString(level.NodeLabel) || len(level.NodeLabel) > maxLevelLabel:
-				v.faults.Add(at, "%s: want a key of a label, such as example.com/rack", fault.Quote(level.NodeLabel))
-			case slices.Contains(t.Levels[:j], level):
-				v.faults.Add(at, "%q is there twice; want each label once", level.NodeLabel)
-			case level.NodeLabel == capacity.HostnameLabel && j+1 < len(t.Levels):
-				v.faults.Add(at, "%q is for the last level", capacity.HostnameLabel)
-			}
+		v.faults.Under(path, CheckLevels(t.Levels))
+	}
+}
+
+// CheckLevels returns what of the levels of a Topology cannot be, as a fault.List.
+func CheckLevels(levels []TopologyLevel) error {
+	var faults fault.List
+	if len(levels) == 0 || len(levels) > workload.MostLevels {
+		faults.Add("levels", "has %d levels; want 1 to %d", len(levels), workload.MostLevels)
+		levels = levels[:min(len(levels), workload.MostLevels)]
+	}
+	for i, level := range levels {
+		at := fault.Index("levels", i) + ".nodeLabel"
+		switch {
+		case !labelKey.MatchString(level.NodeLabel) || len(level.NodeLabel) > maxLevelLabel:
+			faults.Add(at, "%s: want a key of a label, such as example.com/rack", fault.Quote(level.NodeLabel))
+		case slices.Contains(levels[:i], level):
+			faults.Add(at, "%q is there twice; want each label once", level.NodeLabel)
+		case level.NodeLabel == capacity.HostnameLabel && i+1 < len(levels):
+			faults.Add(at, "%q is for the last level", capacity.HostnameLabel)
 		}
 	}
+	return faults.Err()
 }

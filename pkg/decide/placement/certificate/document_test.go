@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,19 @@ func TestHostileDocumentsAreBounded(t *testing.T) {
 			t.Parallel()
 			if err := certificate.Verify(d); !errors.Is(err, certificate.ErrTooLarge) {
 				t.Errorf("verified: %v, want %v", err, certificate.ErrTooLarge)
+			}
+		})
+	}
+	for name, levels := range map[string][]string{
+		"too many levels": slices.Repeat([]string{"a"}, 17), "no label": {""}, "two labels in one": {"block,rack"}, "one twice": {"rack", "rack"},
+		"a long label": {strings.Repeat("a", 1000)}, "hosts above racks": {"kubernetes.io/hostname", "rack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := valid(1, 2, 1, 1)
+			d.Flavors = []certificate.Flavor{{Name: "f", Levels: levels}}
+			if err := certificate.Verify(d); err == nil || !strings.Contains(err.Error(), `topology of flavor "f": levels`) {
+				t.Errorf("verified: %v", err)
 			}
 		})
 	}

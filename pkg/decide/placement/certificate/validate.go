@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -92,8 +93,14 @@ func (d *Document) validateFlavors() error {
 		if known[f.Name] || f.Name == "" {
 			return fmt.Errorf("flavor %.80q: want one of each name", f.Name)
 		}
-		if len(f.Levels) > workload.MostLevels {
-			return fmt.Errorf("flavor %.80q has %d levels; want at most %d", f.Name, len(f.Levels), workload.MostLevels)
+		if len(f.Levels) > 0 {
+			levels := make([]quota.TopologyLevel, len(f.Levels))
+			for i, label := range f.Levels {
+				levels[i].NodeLabel = label
+			}
+			if err := quota.CheckLevels(levels); err != nil {
+				return fmt.Errorf("topology of flavor %.80q: %w", f.Name, err)
+			}
 		}
 		known[f.Name] = true
 	}
