@@ -2,7 +2,6 @@ package quota
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
@@ -30,15 +29,15 @@ func (q *Queue) Evens(charges []Charge, other *Queue) bool {
 
 // standing is the share of a node of a depth. part orders nodes of equal share: all
 // that they use beyond their quota, each resource as a part of what the parent can
-// lend, in 2^-32.
+// lend.
 type standing struct {
 	depth int
 	share ExactShare
-	part  uint64
+	part  fraction
 }
 
 func (s standing) compare(other standing) int {
-	return cmp.Or(cmp.Compare(s.depth, other.depth), s.share.Compare(other.share), cmp.Compare(s.part, other.part))
+	return cmp.Or(cmp.Compare(s.depth, other.depth), s.share.Compare(other.share), s.part.compare(other.part))
 }
 
 // standings returns the standings of the nodes by depth, the largest of each depth
@@ -48,17 +47,8 @@ func (t *Tree) standings(nodes []*node) []standing {
 	for i, n := range nodes {
 		all[i] = standing{depth: n.depth(), share: t.share(n)}
 		for name, amount := range t.beyond(n) {
-			lendable := t.lendable(n.parent, name)
-			if lendable <= 0 || amount <= 0 {
-				continue
-			}
-			hi, lo := bits.Mul64(uint64(amount), 1<<32)
-			if hi >= uint64(lendable) {
-				hi, lo = uint64(lendable)-1, 1<<64-1
-			}
-			part, _ := bits.Div64(hi, lo, uint64(lendable))
-			if sum, carry := bits.Add64(all[i].part, part, 0); carry == 0 {
-				all[i].part = sum
+			if lendable := t.lendable(n.parent, name); lendable > 0 && amount > 0 {
+				all[i].part = all[i].part.plus(partOf(amount, lendable, defaultWeight))
 			}
 		}
 	}

@@ -43,8 +43,11 @@ func (q *Queue) shareWith(n *node, charges []Charge) ExactShare {
 	before := q.tree.Begin()
 	defer q.tree.Rollback(before)
 	q.Allocate(charges)
-	share := q.tree.share(n)
-	share.Share = Share(add(int64(share.Share), int64(q.tree.past(n))))
+	share, past := q.tree.share(n), q.tree.past(n)
+	if n.weight == 0 && past.compare(fraction{}) > 0 {
+		share.Share = MaxShare
+	}
+	share.part = share.part.plus(past)
 	return share
 }
 

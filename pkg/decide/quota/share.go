@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -17,20 +16,6 @@ type Share int64
 
 // MaxShare is larger than all other shares.
 const MaxShare Share = math.MaxInt64
-
-// ExactShare is a Share that is compared as if it were not rounded. Nodes of weight zero, which
-// all have MaxShare, are compared by what they use, as in Kueue.
-type ExactShare struct {
-	Share
-	// part is the largest part of what the parent can lend, in 2^-62, divided by the weight
-	// unless that is zero.
-	part uint64
-}
-
-// Compare orders the smaller share first.
-func (s ExactShare) Compare(other ExactShare) int {
-	return cmp.Or(cmp.Compare(s.Share, other.Share), cmp.Compare(s.part, other.part))
-}
 
 // SetCapacity sets what the clusters have in all. It reports whether that may change
 // shares of fair sharing.
@@ -79,7 +64,9 @@ func (t *Tree) weighted(n *node, amounts map[resource.Name]int64) (largest Exact
 	for name, amount := range amounts {
 		if lendable := t.lendable(n.parent, name); lendable > 0 && amount > 0 {
 			largest.Share = max(largest.Share, ratio(amount, lendable, n.weight))
-			largest.part = max(largest.part, partOf(amount, lendable, n.weight))
+			if p := partOf(amount, lendable, n.weight); p.compare(largest.part) > 0 {
+				largest.part = p
+			}
 		}
 	}
 	return largest
@@ -137,23 +124,4 @@ func ratio(amount, lendable, weightMilli int64) Share {
 	}
 	share, _ := bits.Div64(hi, lo, uint64(weightMilli))
 	return Share(min(share, uint64(MaxShare-1)))
-}
-
-// partOf is amount / lendable / weight in 2^-62, as far as that can be counted; weight zero
-// counts as one.
-func partOf(amount, lendable, weightMilli int64) uint64 {
-	hi, lo := bits.Mul64(uint64(amount), 1<<62)
-	if hi >= uint64(lendable) {
-		return math.MaxUint64
-	}
-	part, _ := bits.Div64(hi, lo, uint64(lendable))
-	if weightMilli == 0 {
-		return part
-	}
-	hi, lo = bits.Mul64(part, defaultWeight)
-	if hi >= uint64(weightMilli) {
-		return math.MaxUint64
-	}
-	part, _ = bits.Div64(hi, lo, uint64(weightMilli))
-	return part
 }
