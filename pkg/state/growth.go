@@ -61,7 +61,7 @@ func (s *sizing) wantedGrowth(e *entry) (more []workload.PodSet, refusal string)
 		s.constrainToPeers(e, &set)
 		more, pods = append(more, set), pods+by
 	}
-	if size := int64(frameBytes + podSetBytes*len(e.PodSets) + placeBytes*pods); size > s.maxEvent/2 {
+	if size := int64(frameBytes + carriedBytes*workload.MostCarried + podSetBytes*len(e.PodSets) + placeBytes*pods); size > s.maxEvent/2 {
 		return nil, fmt.Sprintf("the gang requests %d pods in all: the command to place them exceeds the max_payload of NATS; raise it or request fewer pods", pods)
 	}
 	if err := s.largerThanAllowed(e, more); err != nil {

@@ -99,7 +99,7 @@ func (s *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 	if err != nil {
 		return &workload.Reason{Kind: workload.ReasonInvalid, Message: sanitize(err.Error())}
 	}
-	if size := commandSize(*w, len(e.Manifest)) + int64(carriedBytes*len(rules.Carries)); size > s.maxEvent {
+	if size := commandSize(*w, len(e.Manifest)); size > s.maxEvent {
 		return &workload.Reason{
 			Kind: workload.ReasonInvalid,
 			Message: fmt.Sprintf("the command to start %d pods may have %d bytes, but NATS accepts %d; raise its max_payload or submit a smaller gang",
@@ -131,13 +131,14 @@ const (
 	frameBytes  = 4 << 10
 	podSetBytes = 2 << 10
 	placeBytes  = 480
-	// carriedBytes are of each object that the queue carries.
+	// carriedBytes are of each object that the queue carries. The workload may start when its
+	// queue carries more than now, or is another one, so as many as one may carry count.
 	carriedBytes = 400
 )
 
 // commandSize is the size of the command to start the workload, at most.
 func commandSize(w workload.Workload, manifest int) int64 {
-	return int64(frameBytes + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
+	return int64(frameBytes + carriedBytes*workload.MostCarried + 2*manifest + podSetBytes*len(w.PodSets) + placeBytes*w.Pods())
 }
 
 // taken reports that a submission has the id of another workload, in the words of the interface
