@@ -161,7 +161,7 @@ func (t *tables) constrainToDomain(e *entry, set *workload.PodSet, kept []worklo
 		selector = map[string]string{}
 	}
 	labels := t.nodes[admission.NodeKey{Cluster: e.Cluster, Name: kept[i].Node}].Labels
-	for _, key := range workload.LevelKeys(topology.Level) {
+	for _, key := range workload.LevelKeys(workload.LevelOn(topology.Level, labels)) {
 		selector[key] = labels[key]
 	}
 	set.Template.NodeSelector = selector

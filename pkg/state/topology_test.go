@@ -16,24 +16,35 @@ import (
 // with three nodes in rack a of block 1, on which the gang is. The change is made to its pod sets.
 func newStageInTopology(t *testing.T, change func(sets []workload.PodSet)) *stage {
 	t.Helper()
+	return newStageOn(t, "racks", inRack("1", "a"), change)
+}
+
+// newStageOn is newStageInTopology with another Topology of the flavor, and other nodes.
+func newStageOn(t *testing.T, topology string, labels func(*capacity.Node), change func(sets []workload.PodSet)) *stage {
+	t.Helper()
 	s := newStage(t, workload.Rules{}, 0)
-	s.ApplyConfiguration([]Queue{{Name: "q", Namespaces: []string{"ns"}}}, quota.Config{
-		Topologies: []quota.Topology{{Name: "racks", Levels: []quota.TopologyLevel{{NodeLabel: "block"}, {NodeLabel: "rack"}}}},
-		Flavors:    []quota.Flavor{{Name: "f", TopologyName: "racks"}},
-		ClusterQueues: []quota.ClusterQueue{{Name: "q", ResourceGroups: []quota.ResourceGroup{{
-			CoveredResources: []resource.Name{"cpu"}, Flavors: []quota.FlavorQuotas{{Name: "f", Resources: []quota.ResourceQuota{{Name: "cpu", Nominal: 100}}}},
-		}}}},
-	}, s.Version()+1)
+	s.inTopologyNamed(topology)
 	e := s.live.Get(gangID)
 	e.PodSets = slices.Clone(e.PodSets)
 	change(e.PodSets)
 	s.admission.Enqueue(admission.Waiting{Workload: &e.Workload, Order: 1})
 	for i := range 3 {
-		s.node(fmt.Sprintf("n%d", i), inRack("1", "a"))
+		s.node(fmt.Sprintf("n%d", i), labels)
 	}
 	s.step(0)
 	s.is(workload.Admitted, "")
 	return s
+}
+
+// inTopologyNamed gives the flavor of the queue that Topology; empty for none.
+func (s *stage) inTopologyNamed(topology string) {
+	s.ApplyConfiguration([]Queue{{Name: "q", Namespaces: []string{"ns"}}}, quota.Config{
+		Topologies: []quota.Topology{{Name: "racks", Levels: []quota.TopologyLevel{{NodeLabel: "block"}, {NodeLabel: "rack"}}}},
+		Flavors:    []quota.Flavor{{Name: "f", TopologyName: topology}},
+		ClusterQueues: []quota.ClusterQueue{{Name: "q", ResourceGroups: []quota.ResourceGroup{{
+			CoveredResources: []resource.Name{"cpu"}, Flavors: []quota.FlavorQuotas{{Name: "f", Resources: []quota.ResourceQuota{{Name: "cpu", Nominal: 100}}}},
+		}}}},
+	}, s.Version()+1)
 }
 
 func inRack(block, rack string) func(*capacity.Node) {
@@ -60,6 +71,41 @@ func TestAReplacementStaysInTheDomainOfItsTopology(t *testing.T) {
 			s := newStageInTopology(t, func(sets []workload.PodSet) { required(sets[1:], "") })
 			s.created(true)
 			s.node("spare", inRack(block, "a"))
+			s.removeNode(s.place("workers"))
+			s.is(want, "")
+		})
+	}
+}
+
+// A Topology that comes later may have labels that the nodes of a gang lack. The gang stays in its
+// rack, and does not lose its places for want of them.
+func TestATopologyThatComesLaterPinsNoGang(t *testing.T) {
+	t.Parallel()
+	onRackAlone := func(n *capacity.Node) { n.Labels = map[string]string{"rack": "a"} }
+	for name, sets := range map[string]func([]workload.PodSet){
+		"alone":   func(sets []workload.PodSet) { required(sets[1:], "") },
+		"a group": func(sets []workload.PodSet) { required(sets, "g") },
+	} {
+		t.Run(name+" grows", func(t *testing.T) {
+			t.Parallel()
+			s := newStageOn(t, "", onRackAlone, sets)
+			s.created(true)
+			s.inTopologyNamed("racks")
+			s.node("other", inRack("1", "b"))
+			s.sizes(3)
+			s.is(workload.Running, workload.ReasonGrowing)
+			s.node("near", inRack("1", "a"))
+			s.step(0)
+			s.has(3)
+		})
+	}
+	for rack, want := range map[string]workload.Phase{"a": workload.Running, "b": workload.Evicting} {
+		t.Run("replaced in rack "+rack, func(t *testing.T) {
+			t.Parallel()
+			s := newStageOn(t, "", onRackAlone, func(sets []workload.PodSet) { required(sets[1:], "") })
+			s.created(true)
+			s.inTopologyNamed("racks")
+			s.node("spare", inRack("1", rack))
 			s.removeNode(s.place("workers"))
 			s.is(want, "")
 		})

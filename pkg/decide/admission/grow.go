@@ -100,8 +100,7 @@ func (d *decision) topologyConflict(w *Waiting, placements []workload.Placement)
 	if !near && !whole.Interdependent() {
 		return nil
 	}
-	whole.PodSets = d.state.tree.InTopology(whole.PodSets, g.Flavors)
-	if d.state.fleet(g.Cluster).Obeys(&whole, merged(g.Placements, placements)) {
+	if d.state.fleet(g.Cluster).Obeys(d.state.inTopology(g, whole.PodSets, g.Placements), merged(g.Placements, placements)) {
 		return nil
 	}
 	w.class.retryOnlyBy(d.now.Add(topologyRetry))

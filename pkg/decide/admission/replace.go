@@ -31,7 +31,7 @@ func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []worklo
 	}
 	all := merged(kept, verdict.Placements)
 	fleet.Release(g.Workload, g.Placements)
-	if !fleet.Obeys(s.inTopology(g), all) {
+	if !fleet.Obeys(s.inTopology(g, g.Workload.PodSets, kept), all) {
 		fleet.Allocate(g.Workload, g.Placements)
 		return nil, false
 	}
@@ -42,10 +42,19 @@ func (s *State) Replace(id workload.ID, kept []workload.Placement, rest []worklo
 	return g.Placements, true
 }
 
-// inTopology returns a started gang with the domains of the Topologies of its flavors.
-func (s *State) inTopology(g *Started) *workload.Workload {
-	w := *g.Workload
-	w.PodSets = s.tree.InTopology(w.PodSets, g.Flavors)
+// inTopology returns a started gang with pod sets in the domains of the Topologies of its flavors.
+// Of a level they leave out what nodes lack on which the gang has these places: a Topology that came
+// later does not keep it from others.
+func (s *State) inTopology(g *Started, sets []workload.PodSet, places []workload.Placement) *workload.Workload {
+	w, fleet := *g.Workload, s.fleet(g.Cluster)
+	w.PodSets = slices.Clone(s.tree.InTopology(sets, g.Flavors))
+	for i := range w.PodSets {
+		for _, p := range places {
+			if n, there := fleet.Node(p.Node); there && p.PodSet == w.PodSets[i].Name {
+				w.PodSets[i] = w.PodSets[i].On(n.Labels)
+			}
+		}
+	}
 	return &w
 }
 

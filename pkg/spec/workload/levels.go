@@ -82,6 +82,32 @@ func (s PodSet) InLevels(levels []string) PodSet {
 	return s
 }
 
+// LevelOn returns a level without the labels above it that a node lacks: as it is for pods on that
+// node, which were placed before a Topology had these labels.
+func LevelOn(level string, labels map[string]string) string {
+	keys := LevelKeys(level)
+	own := len(keys) - 1
+	above := slices.DeleteFunc(keys[:own:own], func(key string) bool {
+		_, labelled := labels[key]
+		return !labelled
+	})
+	return strings.Join(append(above, keys[own]), levelSeparator)
+}
+
+// On returns the pod set with its levels as they are for pods on a node with these labels.
+func (s PodSet) On(labels map[string]string) PodSet {
+	if s.Topology != nil {
+		t := *s.Topology
+		t.Level, t.SliceLevel = LevelOn(t.Level, labels), LevelOn(t.SliceLevel, labels)
+		s.Topology = &t
+	}
+	s.Template.Together = slices.Clone(s.Template.Together)
+	for i := range s.Template.Together {
+		s.Template.Together[i].TopologyKey = LevelOn(s.Template.Together[i].TopologyKey, labels)
+	}
+	return s
+}
+
 // Requiring adds a requirement to each alternative of a node affinity.
 func Requiring(terms []NodeTerm, r Requirement) []NodeTerm {
 	if len(terms) == 0 {

@@ -10,6 +10,30 @@ import (
 
 var racks = []string{"example.com/block", "example.com/rack", "kubernetes.io/hostname"}
 
+// On a node that lacks labels, a level is one of those labels that the node has, and of its own.
+func TestALevelOnANode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		level  string
+		labels map[string]string
+		want   string
+	}{
+		"all labels":        {"block,rack", map[string]string{"block": "1", "rack": "a"}, "block,rack"},
+		"without one above": {"block,row,rack", map[string]string{"block": "1", "rack": "a"}, "block,rack"},
+		"without its own":   {"block,rack", map[string]string{"block": "1"}, "block,rack"},
+		"without any":       {"block,rack", nil, "rack"},
+		"of no Topology":    {"rack", nil, "rack"},
+		"no level":          {"", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := workload.LevelOn(c.level, c.labels); got != c.want {
+				t.Errorf("it is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // A domain of a Topology is one value of each label down to its level: two racks with one name
 // in different blocks are two.
 func TestADomainHasAllLevelsAboveIt(t *testing.T) {
