@@ -50,8 +50,9 @@ func (s *State) CheckSubjects(agreed bool) []string {
 	return subjects
 }
 
-// Withheld counts the workloads whose commands ResendCommands leaves out: nothing may be written of
-// them, or they could not be read. It stays the same until the end of the term.
+// Withheld counts the workloads whose commands ResendCommands leaves out: those in quarantine of
+// which nothing may be written, and those that could not be read. Both stay so until the end of the
+// term, so a workload that is counted once is counted until then.
 func (s *State) Withheld() int {
 	withheld := map[workload.ID]bool{}
 	for _, all := range [][]*entry{s.startedInOrder(), s.askingInOrder(), s.checkedInOrder(), s.recovery.removingInOrder()} {

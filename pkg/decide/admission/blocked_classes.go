@@ -41,13 +41,13 @@ type blockedClass struct {
 	weight      uint64
 	left, right *blockedClass
 	own         concerns
-	// tried is hopelessAt of a class that has considered evictions, else neverTried.
-	tried int64
+	// hopelessSince is hopelessAt of a class that has considered evictions, else neverTried.
+	hopelessSince int64
 
 	// of the part of the tree:
 
 	all   concerns
-	least int64     // tried
+	least int64     // hopelessSince
 	next  time.Time // when the first is reopened without any event; zero for never
 	// pending: the classes below are reopened at that time at the latest, which is not noted in
 	// them yet. Zero for none.
@@ -117,7 +117,7 @@ func (b *blockedClasses) listTried(t *blockedClass, below int64, list []*equival
 	}
 	b.look(t)
 	list = b.listTried(t.left, below, list)
-	if t.tried < below {
+	if t.hopelessSince < below {
 		list = append(list, t.class)
 	}
 	return b.listTried(t.right, below, list)
@@ -137,7 +137,7 @@ func (b *blockedClasses) listTriedFrom(t *blockedClass, first firstRanks, list [
 		return b.listTriedFrom(t.right, first, list)
 	}
 	list = b.listTriedFrom(t.left, first, list)
-	if t.tried != neverTried {
+	if t.hopelessSince != neverTried {
 		list = append(list, t.class)
 	}
 	return b.listTriedFrom(t.right, first, list)

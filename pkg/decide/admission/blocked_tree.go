@@ -104,9 +104,9 @@ func (t *blockedClass) refresh(class *equivalenceClass) {
 // read reads what concerns the class.
 func (t *blockedClass) read() {
 	c := t.class
-	t.own, t.tried = always, neverTried
+	t.own, t.hopelessSince = always, neverTried
 	if c.triedPreemption {
-		t.own, t.tried = t.own|anyRoom, c.hopelessAt
+		t.own, t.hopelessSince = t.own|anyRoom, c.hopelessAt
 	}
 	if len(c.overQuota) > 0 {
 		t.own |= moreQuota
@@ -121,7 +121,7 @@ func (t *blockedClass) read() {
 
 // sum computes what is known of this part of the tree.
 func (t *blockedClass) sum() {
-	t.all, t.least, t.next = t.own, t.tried, t.class.retryAt
+	t.all, t.least, t.next = t.own, t.hopelessSince, t.class.retryAt
 	for _, part := range []*blockedClass{t.left, t.right} {
 		if part != nil {
 			t.all, t.least, t.next = t.all|part.all, min(t.least, part.least), earliest(t.next, part.next)

@@ -157,7 +157,7 @@ func (d *decision) reserveOn(w *Waiting, made *headReservation, cluster string) 
 }
 
 // reserveFrom is reserveOn for a start at that time or later.
-func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string, earliest time.Time) *headReservation {
+func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string, from time.Time) *headReservation {
 	fleet := d.state.fleets[cluster]
 	order := d.byExpectedEnd(cluster, made.keptClear)
 	order = slices.DeleteFunc(order, func(e endingGang) bool { return e.Workload.ID == w.Workload.ID }) // a gang that grows goes on
@@ -166,11 +166,11 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 	defer fleet.Rollback(savepoint)
 	order = withReserved(order, others, made)
 	ended := 0
-	for earliest.After(d.now) && ended < len(order) && order[ended].known && !order[ended].at.After(earliest) {
+	for from.After(d.now) && ended < len(order) && order[ended].known && !order[ended].at.After(from) {
 		ended++
 	}
 	d.releaseGangs(fleet, order[:ended])
-	if !earliest.After(d.now) {
+	if !from.After(d.now) {
 		d.spareAll(w, cluster)
 	}
 	needed, places := d.endsNeeded(fleet, order[ended:], made)
@@ -179,7 +179,7 @@ func (d *decision) reserveFrom(w *Waiting, made *headReservation, cluster string
 	}
 	needed += ended
 	found := *made
-	found.cluster, found.start = cluster, earliest
+	found.cluster, found.start = cluster, from
 	known := made.keptClear.IsZero()
 	for _, e := range order[:needed] {
 		known = known && e.known

@@ -38,9 +38,9 @@ type Outcome struct {
 // Played is what became of all workloads of a history.
 type Played struct {
 	Outcomes map[workload.ID]*Outcome
-	// Held is what workloads held, in units of resources times seconds, from the begin on.
+	// Held is what workloads held, in units of resources times seconds, from the beginning on.
 	Held  map[resource.Name]float64
-	begin time.Time
+	began time.Time
 	// holding are those that hold places, since when and what.
 	holding map[workload.ID]holding
 	// evicting are those whose eviction is counted.
@@ -52,10 +52,10 @@ type holding struct {
 	requests resource.List
 }
 
-// NewPlayed is one of nothing, which begins at a time.
-func NewPlayed(begin time.Time) *Played {
+// NewPlayed is one of nothing, which began at a time.
+func NewPlayed(began time.Time) *Played {
 	return &Played{
-		Outcomes: map[workload.ID]*Outcome{}, Held: map[resource.Name]float64{}, begin: begin,
+		Outcomes: map[workload.ID]*Outcome{}, Held: map[resource.Name]float64{}, began: began,
 		holding: map[workload.ID]holding{}, evicting: map[workload.ID]bool{},
 	}
 }
@@ -75,7 +75,7 @@ func (p *Played) Live(r *workload.Record) {
 	o := p.of(&r.Workload, r.Times.Submitted)
 	if r.Holding {
 		o.Started, o.Cluster = r.Times.Admitted, r.Cluster
-		p.holding[r.ID] = holding{latest(p.begin, r.Times.Admitted), r.Requests()}
+		p.holding[r.ID] = holding{latest(p.began, r.Times.Admitted), r.Requests()}
 	}
 }
 

@@ -96,8 +96,8 @@ func TestAHistoryIsPlayed(t *testing.T) {
 	}
 }
 
-// TestUseBeforeTheHistoryIsNotOfIt: a gang that ran before the begin holds its places from the
-// begin on, so what is held is not more than what nodes offer.
+// TestUseBeforeTheHistoryIsNotOfIt: a gang that ran before the beginning holds its places from
+// then on, so what is held is not more than what nodes offer.
 func TestUseBeforeTheHistoryIsNotOfIt(t *testing.T) {
 	t.Parallel()
 	const gpu resource.Name = "nvidia.com/gpu"
