@@ -173,7 +173,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 				w.class.tried(notHopeless)
 				continue
 			}
-			evictedBefore := d.state.evictedFor[w.Workload.ID][g.Workload.ID] || d.state.evictedFor[g.Workload.ID][w.Workload.ID]
+			evictedBefore := d.state.evictedFor.between(w.Workload.ID, g.Workload.ID)
 			if evictedBefore && !slices.Equal(a.Charges, g.charges) {
 				continue
 			}

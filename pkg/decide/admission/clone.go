@@ -31,10 +31,7 @@ func (s *State) clone() *State {
 	to.fleets, to.clusters, to.tree = maps.Clone(s.fleets), slices.Clone(s.clusters), s.tree.Copy()
 	to.events.reshaped, to.events.ranges.names = slices.Clone(s.events.reshaped), maps.Clone(s.events.ranges.names)
 	to.events.quotaFreed, to.nodeSizes, to.learned = maps.Clone(s.events.quotaFreed), maps.Clone(s.nodeSizes), s.learned.clone()
-	to.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor))
-	for preemptor, victims := range s.evictedFor {
-		to.evictedFor[preemptor] = maps.Clone(victims)
-	}
+	to.evictedFor = s.evictedFor.clone()
 	c.copyStarted()
 	c.copySignatures()
 	c.copyWaiting()

@@ -66,7 +66,7 @@
 //	            use_order, kept_quota, never, behind, next_class, kept_free, head_reservation,
 //	            head_reason, foreign, clusters_reasons, clusters, barred_since, calendar,
 //	            kept_nodes
-//	ground      loss, regret, learned, victim_order, queue, queue_front, equivalence_class,
+//	ground      past_evictions, loss, regret, learned, victim_order, queue, queue_front, equivalence_class,
 //	            class_changes, blocked_classes, blocked_tree, first_ranks, local_use,
 //	            signature, order, lacking, allowance, savepoint, limit_ranges, namespaces, served, plan,
 //	            flavor_clusters, state
@@ -184,7 +184,8 @@
 //
 // Preemption ends. Of two gangs one is evicted for the other at most once, and the other
 // never for it, until one of them ends, is cancelled, loses a node or gets another
-// priority; with n gangs those are at most n(n-1)/2 evictions. Beyond that there are only exchanges: one gang for
+// priority; with n gangs those are at most n(n-1)/2 evictions. Which were evicted for which is not
+// stored: a new leader counts from the beginning. Beyond that there are only exchanges: one gang for
 // another with the same charges, in its own queue by the order of the queue, or in
 // another queue if the shares in the tree become more even (quota.Queue.Evens). Suppose
 // that nothing happens from outside and that all evictions but exchanges are over. An

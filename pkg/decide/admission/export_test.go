@@ -137,6 +137,16 @@ func UseUp(s *State, queue string, now time.Time) {
 	s.queue(queue).allowance = allowance{perSecond: searchPerSecond, at: now}
 }
 
+// NoteEvicted notes that a gang was evicted for another one.
+func NoteEvicted(s *State, preemptor, victim workload.ID) { s.evictedFor.add(preemptor, victim) }
+
+// Exempt counts the blocked classes that are looked at because their first gang may not evict one
+// that is evicted now.
+func Exempt(s *State, evicted workload.ID, now time.Time) int {
+	d := &decision{state: s, now: now}
+	return len(d.exempt([]Eviction{{Workload: evicted}}))
+}
+
 // RegretOf returns the regret of a started gang.
 func RegretOf(s *State, id workload.ID, now time.Time) (accelerators, pods int64) {
 	r := (&decision{state: s, now: now}).regretOf(s.started[id])

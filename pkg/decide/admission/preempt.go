@@ -205,10 +205,7 @@ func (d *decision) evictFor(n *nomination, list []candidate) {
 			g.preempted = true
 		}
 		n.awaits = append(n.awaits, g.Started)
-		if d.state.evictedFor[w.Workload.ID] == nil {
-			d.state.evictedFor[w.Workload.ID] = map[workload.ID]bool{}
-		}
-		d.state.evictedFor[w.Workload.ID][g.Workload.ID] = true
+		d.state.evictedFor.add(w.Workload.ID, g.Workload.ID)
 	}
 	d.nominate(n)
 	d.wait(w, n.reason())

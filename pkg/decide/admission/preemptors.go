@@ -57,12 +57,10 @@ func (d *decision) exempt(evicted []Eviction) (list []*equivalenceClass) {
 	}
 	for i := range evicted {
 		note(evicted[i].Workload)
-		for id := range s.evictedFor[evicted[i].Workload] {
+		for id := range s.evictedFor.victims[evicted[i].Workload] {
 			note(id)
 		}
-	}
-	if len(evicted) > 0 {
-		for id := range s.evictedFor {
+		for id := range s.evictedFor.preemptors[evicted[i].Workload] {
 			note(id)
 		}
 	}
@@ -80,7 +78,7 @@ func (d *decision) isHopeless(class *equivalenceClass, evicted []Eviction) bool 
 	for _, e := range evicted {
 		g := s.started[e.Workload]
 		byPolicy := e.Reason.Kind == workload.ReasonPreempted // a drain asks no policy
-		evictedBefore := s.evictedFor[w.Workload.ID][e.Workload] || s.evictedFor[e.Workload][w.Workload.ID]
+		evictedBefore := s.evictedFor.between(w.Workload.ID, e.Workload)
 		if !byPolicy || evictedBefore || e.Workload == w.Workload.ID || !w.queue.quota.SameTree(g.queue.quota) || !w.mayEvictByAnyPolicy(g) {
 			return false
 		}

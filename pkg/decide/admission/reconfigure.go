@@ -40,9 +40,7 @@ func (s *State) rebuilt(tree *quota.Tree, waiting []*Waiting) *State {
 	next.tree.SetCapacity(s.total)
 	next.events.capacityGrew, next.events.clusterAdded = true, true
 	next.searched = s.searched
-	for preemptor, victims := range s.evictedFor {
-		next.evictedFor[preemptor] = maps.Clone(victims)
-	}
+	next.evictedFor = s.evictedFor.clone()
 	for _, past := range s.tree.PastUsage() {
 		tree.SetPastUsage(past)
 	}

@@ -10,7 +10,6 @@ import (
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/capacity"
 	"muster.dev/muster/pkg/spec/resource"
-	"muster.dev/muster/pkg/spec/workload"
 )
 
 // Snapshot is what another goroutine needs to answer questions about a state: nodes,
@@ -23,7 +22,7 @@ type Snapshot struct {
 	nodes      []observedNode
 	started    []Started
 	waiting    []Waiting
-	evictedFor map[workload.ID]map[workload.ID]bool
+	evictedFor pastEvictions
 	silent     map[string]time.Time
 	uncleared  map[string]bool
 	served     map[string]servedKinds
@@ -76,10 +75,7 @@ func (s *Snapshot) State() (*State, error) {
 		state.Start(g)
 	}
 	tree.ForgetUsageChanges()
-	state.evictedFor = make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor))
-	for preemptor, victims := range s.evictedFor {
-		state.evictedFor[preemptor] = maps.Clone(victims)
-	}
+	state.evictedFor = s.evictedFor.clone()
 	for _, cluster := range slices.Sorted(maps.Keys(s.listed)) {
 		state.SetCluster(cluster)
 	}

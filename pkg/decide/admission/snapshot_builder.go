@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"maps"
-
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -30,10 +28,10 @@ func (s *State) BeginSnapshot(most int) *SnapshotBuilder {
 	b := &SnapshotBuilder{of: s, clusters: append([]string(nil), s.clusters...), into: &Snapshot{
 		config: s.tree.Config(), history: make(map[string]quota.History, len(s.sorted)), locals: map[string]quota.History{}, decidedAt: s.decidedAt,
 		silent: s.silent, uncleared: s.uncleared, served: s.served, listed: s.listed, namespaces: s.namespaces.clone(), learned: s.learned.clone(),
-		evictedFor: make(map[workload.ID]map[workload.ID]bool, len(s.evictedFor)),
+		evictedFor: newPastEvictions(len(s.evictedFor.victims)),
 	}}
-	b.started, b.preemptors = make([]*Started, 0, len(s.started)), make([]workload.ID, 0, len(s.evictedFor))
-	for preemptor := range s.evictedFor {
+	b.started, b.preemptors = make([]*Started, 0, len(s.started)), make([]workload.ID, 0, len(s.evictedFor.victims))
+	for preemptor := range s.evictedFor.victims {
 		b.preemptors = append(b.preemptors, preemptor)
 	}
 	for _, past := range s.tree.PastLocal() {
@@ -84,8 +82,10 @@ func (b *SnapshotBuilder) Next(most int) (copied int, whole *Snapshot) {
 		b.started, copied = b.started[1:], copied+1
 	}
 	for copied < most && len(b.preemptors) > 0 {
-		victims := b.of.evictedFor[b.preemptors[0]]
-		b.into.evictedFor[b.preemptors[0]] = maps.Clone(victims)
+		victims := b.of.evictedFor.victims[b.preemptors[0]]
+		for victim := range victims {
+			b.into.evictedFor.add(b.preemptors[0], victim)
+		}
 		b.preemptors, copied = b.preemptors[1:], copied+1+len(victims)
 	}
 	for copied < most && len(b.waiting) > 0 {

@@ -77,7 +77,7 @@ func (s *State) Freeze(id workload.ID) {
 // waiting workload is enqueued again instead. Evictions in the past, which kept the gang and
 // others from evicting each other twice, do not count any more.
 func (s *State) SetPriority(id workload.ID, priority int32) {
-	s.forgetEvictions(id)
+	s.evictedFor.forget(id)
 	g := s.started[id]
 	if g == nil {
 		return
@@ -103,14 +103,6 @@ func (s *State) SetPriority(id workload.ID, priority int32) {
 	}
 }
 
-// forgetEvictions forgets which gangs were evicted for a gang, and for which it was.
-func (s *State) forgetEvictions(id workload.ID) {
-	delete(s.evictedFor, id)
-	for _, victims := range s.evictedFor {
-		delete(victims, id)
-	}
-}
-
 // Release frees the places and the quota of a started gang whose pods are gone.
 func (s *State) Release(id workload.ID) {
 	g := s.started[id]
@@ -123,6 +115,6 @@ func (s *State) Release(id workload.ID) {
 	g.queue.quota.ReleaseFor(localOf(g.Workload), g.charges)
 	s.releaseAll(g.queue, g.Cluster, g.Workload, g.Placements, g.charges)
 	if !g.preempted {
-		delete(s.evictedFor, id)
+		s.evictedFor.forgetVictims(id)
 	}
 }

@@ -38,9 +38,8 @@ type State struct {
 	nominations  []*nomination      // in the order of their workloads
 	asked        []*Waiting         // that hold quota for nodes that are asked for, in order
 	reservations []*headReservation // in the order of their heads
-	// evictedFor has the victims of each preemptor; the package comment explains why
-	// preemption ends.
-	evictedFor        map[workload.ID]map[workload.ID]bool
+	// evictedFor: the package comment explains why preemption ends.
+	evictedFor        pastEvictions
 	events            events
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
 	askedAt           time.Time // when one whose nodes have come is tried again without any event; zero for never
@@ -65,7 +64,7 @@ func NewState(tree *quota.Tree) *State {
 		fleets: map[string]*placement.Fleet{}, tree: tree, queues: map[string]*queue{}, signatures: map[string]*podSetSignature{},
 		flavored: map[string]*flavoredSignature{}, aliases: map[*workload.PodSet]*podSetSignature{},
 		waiting: newWaiting(0), started: map[workload.ID]*Started{},
-		evictedFor: map[workload.ID]map[workload.ID]bool{}, events: events{quotaFreed: map[string]bool{}},
+		evictedFor: newPastEvictions(0), events: events{quotaFreed: map[string]bool{}},
 		nodeSizes: map[NodeKey]resource.List{}, total: resource.List{}, namespaces: newNamespaces(), learned: newLearned(),
 	}
 	s.namespaces.left = tree.LeftClusters()

@@ -192,7 +192,7 @@ func earlier(a, b *Waiting) int {
 // Dequeue removes a waiting workload for good, and withdraws its nomination.
 func (s *State) Dequeue(id workload.ID) {
 	s.removeWaiting(id)
-	delete(s.evictedFor, id)
+	s.evictedFor.forgetVictims(id)
 }
 
 func (s *State) removeWaiting(id workload.ID) {
