@@ -181,7 +181,7 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 				w.class.retryBy(until)
 				continue
 			}
-			list = append(list, candidate{Started: g, policy: policy, regret: d.regretOf(g), shareRank: ranks[q], evictedBefore: evictedBefore, cpus: g.Workload.Requests()[resource.CPU]})
+			list = append(list, candidate{Started: g, policy: policy, regret: d.regretOf(g), shareRank: ranks[q], evictedBefore: evictedBefore, cpus: g.Workload.Requested(resource.CPU)})
 		}
 	}
 	d.state.rankByUse(list)

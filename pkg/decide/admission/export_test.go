@@ -3,6 +3,7 @@ package admission
 import (
 	"time"
 
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -135,6 +136,13 @@ func KeptSearches(s *State, now time.Time) (Plan, int) {
 // UseUp uses up the steps that a queue may search for at that time.
 func UseUp(s *State, queue string, now time.Time) {
 	s.queue(queue).allowance = allowance{perSecond: searchPerSecond, at: now}
+}
+
+// CandidatesFor returns how many gangs a waiting workload of a queue may evict.
+func CandidatesFor(s *State, queue string, priority int32, now time.Time) int {
+	d := &decision{state: s, now: now}
+	w := &Waiting{Workload: &workload.Workload{ID: "asks", Priority: priority}, queue: s.queue(queue), class: &equivalenceClass{queue: s.queue(queue)}}
+	return len(d.candidates(w, quota.Assess{Assignment: &quota.Assignment{}}, withinQueue))
 }
 
 // NoteEvicted notes that a gang was evicted for another one.

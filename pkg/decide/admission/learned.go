@@ -161,9 +161,11 @@ func (s *State) restartOf(g *Started) (start, wait time.Duration) {
 // units returns how many accelerators the gang has, as the device that it has most of; of
 // a gang without accelerators, its pods.
 func (g *Started) units() (count int64, accelerators bool) {
-	for name, amount := range g.Workload.Requests() {
-		if resource.Whole(name) && name != resource.Pods {
-			count = max(count, amount)
+	for i := range g.Workload.PodSets {
+		for name := range g.Workload.PodSets[i].Template.Requests {
+			if resource.Whole(name) && name != resource.Pods {
+				count = max(count, g.Workload.Requested(name))
+			}
 		}
 	}
 	if count > 0 {

@@ -66,6 +66,5 @@ func (r regret) compare(other regret) int {
 
 // seconds multiplies whole seconds, within what can be counted.
 func seconds(of time.Duration, units int64) int64 {
-	whole := int64(max(0, of) / time.Second)
-	return resource.List{"s": whole}.Times(units)["s"]
+	return resource.SaturatingMul(int64(max(0, of)/time.Second), units)
 }

@@ -57,7 +57,7 @@ func (l List) Minus(other List) List {
 func (l List) Times(n int64) List {
 	product := make(List, len(l))
 	for name, amount := range l {
-		product[name] = saturatingMul(amount, n)
+		product[name] = SaturatingMul(amount, n)
 	}
 	return product
 }
@@ -143,7 +143,8 @@ func SaturatingAdd(a, b int64) int64 {
 	return a + b
 }
 
-func saturatingMul(a, b int64) int64 {
+// SaturatingMul is a*b, or the largest or smallest number where that is beyond it.
+func SaturatingMul(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
 	}

@@ -78,6 +78,16 @@ func (w Workload) Requests() resource.List {
 	return sum
 }
 
+// Requested is what all pods together request of one resource.
+func (w Workload) Requested(name resource.Name) int64 {
+	sum := int64(0)
+	for i := range w.PodSets {
+		set := &w.PodSets[i]
+		sum = resource.SaturatingAdd(sum, resource.SaturatingMul(set.Template.Requests[name], int64(set.Count)))
+	}
+	return sum
+}
+
 // Roles of pod sets, as Ray names them.
 const (
 	RoleHead      = "head"
