@@ -134,8 +134,11 @@ func KeptSearches(s *State, now time.Time) (Plan, int) {
 }
 
 // UseUp uses up the steps that a queue may search for at that time.
-func UseUp(s *State, queue string, now time.Time) {
-	s.queue(queue).allowance = allowance{perSecond: searchPerSecond, at: now}
+func UseUp(s *State, queue string, now time.Time) { LeaveSteps(s, queue, 0, now) }
+
+// LeaveSteps leaves a queue that many steps to search for at that time.
+func LeaveSteps(s *State, queue string, steps int, now time.Time) {
+	s.queue(queue).allowance = allowance{steps: steps, perSecond: searchPerSecond, at: now}
 }
 
 // CandidatesFor returns how many gangs a waiting workload of a queue may evict.

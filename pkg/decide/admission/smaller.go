@@ -78,14 +78,6 @@ func (d *decision) transientOptions(w *Waiting, sets []workload.PodSet) *flavorO
 // cannot. It tries the assignments as start does.
 func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *tried) *sized {
 	var rest []quota.Assess
-	evicting := func(a quota.Assess) *sized {
-		flavored := o.flavoredFor(a)
-		n, victims := d.victimsFor(w, a, flavored)
-		if n == nil {
-			return nil
-		}
-		return &sized{assess: a, flavored: flavored, nomination: n, victims: victims}
-	}
 	for _, a := range w.queue.quota.Assess(o.assignments) {
 		if why := d.quotaKept(w, a); why != nil {
 			t.over, t.kept = why, true
@@ -112,17 +104,18 @@ func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *t
 		case !w.queue.quota.StopsWhenPreempting() && (a.Mode == quota.Within || !w.queue.quota.PrefersNearer()):
 			rest = append(rest, a)
 		default:
-			if found := evicting(a); found != nil {
+			if found := d.roomBy(w, a, o.flavoredFor(a)); found != nil {
 				return found
 			}
 		}
 	}
+	var room choiceOfRoom
 	for _, a := range rest {
-		if found := evicting(a); found != nil {
-			return found
+		if room.consider(d.roomBy(w, a, o.flavoredFor(a))) {
+			break
 		}
 	}
-	return nil
+	return room.chosen(w)
 }
 
 // ofSmallest words the reason of the smallest size as that of the workload.

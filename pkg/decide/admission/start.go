@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"slices"
-
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -102,30 +100,22 @@ func (d *decision) makeRoom(w *Waiting, a quota.Assess, flavored *flavoredSignat
 	return d.preemptQuota(w, a, flavored, clusters) || d.preempt(w, a, flavored)
 }
 
-// makeRoomInAny is makeRoom under the first of the assignments for which that can be done. As in
-// Kueue, one that lacks quota which only other queues give back comes before one for which a gang
-// of the workload's own queue is evicted.
+// makeRoomInAny is makeRoom under the assignment that choiceOfRoom chooses.
 func (d *decision) makeRoomInAny(w *Waiting, o *flavorOptions, assessed []quota.Assess, clusters []string) bool {
-	var evictOwn func()
+	var room choiceOfRoom
 	for _, a := range assessed {
 		flavored := o.flavoredFor(a)
 		if d.preemptQuota(w, a, flavored, clusters) {
 			return true
 		}
-		n, list := d.victimsFor(w, a, flavored)
-		own := slices.ContainsFunc(list, func(c candidate) bool { return c.policy == withinQueue })
-		switch {
-		case n == nil:
-		case a.Mode == quota.Within || !own:
-			d.evictUnder(w, a, n, list)
-			return true
-		case evictOwn == nil:
-			evictOwn = func() { d.evictUnder(w, a, n, list) }
+		if room.consider(d.roomBy(w, a, flavored)) {
+			break
 		}
 	}
-	if evictOwn == nil {
+	chosen := room.chosen(w)
+	if chosen == nil {
 		return false
 	}
-	evictOwn()
+	d.evictUnder(w, chosen.assess, chosen.nomination, chosen.victims)
 	return true
 }
