@@ -61,8 +61,18 @@ func (s *State) Pending(now time.Time) bool {
 // to be evicted.
 func (s *State) mustDrain(now time.Time) bool {
 	return s.mustDrainClusters() || s.mustDrainReserved(now) || slices.ContainsFunc(s.sorted, func(q *queue) bool {
-		return q.quota.StopPolicy == quota.HoldAndDrain && slices.ContainsFunc(q.inOrder(), func(g *Started) bool { return !g.Terminating && !g.Frozen })
+		return q.quota.StopPolicy == quota.HoldAndDrain && q.hasToDrain()
 	})
+}
+
+// hasToDrain reports whether a gang of the queue runs that can be evicted.
+func (q *queue) hasToDrain() bool {
+	for _, g := range q.started {
+		if !g.Terminating && !g.Frozen {
+			return true
+		}
+	}
+	return false
 }
 
 // refreshBlockers recomputes head reservations and reopens the classes whose refusal

@@ -213,7 +213,9 @@ func (s *State) removeWaiting(id workload.ID) {
 		s.held--
 	}
 	s.removeDemand(w)
-	s.backingOff = slices.DeleteFunc(s.backingOff, func(l *Waiting) bool { return l == w })
+	if i, found := slices.BinarySearchFunc(s.backingOff, w, earlier); found {
+		s.backingOff = slices.Delete(s.backingOff, i, i+1)
+	}
 	s.removeFromClass(w)
 	if w.queue.strict() || w.queue.backfills() || reserves {
 		s.noteQuotaFreed(w.queue) // it may have a new head
