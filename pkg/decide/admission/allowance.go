@@ -33,7 +33,7 @@ const (
 // Terms are recorded with it, because under another version a search may end undecided where
 // it did not, or the other way round, and a reason may be another one. It is 0 for terms
 // older than it.
-const SearchVersion = 14
+const SearchVersion = 15
 
 // allowance is what is left of the steps of a queue, or of all queues.
 type allowance struct {
@@ -76,9 +76,22 @@ func (d *decision) refill(q *queue) *allowance {
 	}
 	d.searching[q] = true
 	s.allowance.refill(d.now, searchBurst, allPerSecond)
-	a, all := &q.allowance, len(d.searching)
-	a.refill(d.now, max(searchBudget, searchBurst/all), min(searchPerSecond, allPerSecond/all))
+	a := &q.allowance
+	a.refill(d.now, d.burst(), min(searchPerSecond, allPerSecond/len(d.searching)))
+	if t := &d.trying; t.queue == q && !t.known {
+		t.known, t.full = true, a.steps >= d.burst()
+	}
 	return a
+}
+
+// burst is how many steps the searches for the gangs of a queue may take at once.
+func (d *decision) burst() int { return max(searchBudget, searchBurst/len(d.searching)) }
+
+// trying is the queue of the gang that is tried, and whether it had its whole allowance before the
+// first search for that gang.
+type trying struct {
+	queue       *queue
+	known, full bool
 }
 
 // Searched counts exact searches since the state was made.
@@ -155,9 +168,28 @@ func (d *decision) allowedAt(q *queue) time.Time {
 	return until
 }
 
+// retryWhenFull has a class reopened when its queue has its whole allowance again, and reports
+// whether it does: several searches may take more than one budget. After searches that began with
+// the whole allowance others would end like them.
+func (d *decision) retryWhenFull(class *equivalenceClass) bool {
+	if d.trying.known && d.trying.full {
+		return false
+	}
+	class.retryBy(d.refill(class.queue).until(d.burst()))
+	class.cut = true
+	return true
+}
+
+// repeatBy has reservations and nominations looked at again at that time, without any event.
+func (s *State) repeatBy(at time.Time) { s.repeatAt = earliest(s.repeatAt, at) }
+
 // retryWhenAllowed has a class reopened when its queue may search again.
 func (d *decision) retryWhenAllowed(class *equivalenceClass) *workload.Reason {
 	class.retryBy(d.allowedAt(class.queue))
 	class.cut = true
+	return searchPutOff()
+}
+
+func searchPutOff() *workload.Reason {
 	return &workload.Reason{Kind: workload.ReasonUnknown, Message: putOff}
 }

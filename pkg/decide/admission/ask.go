@@ -35,7 +35,11 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 		if !d.state.mayAskIn(cluster) || triedCluster(w.TriedClusters, cluster, a.Flavors) {
 			continue
 		}
+		cutBefore := d.state.searched.Cut
 		pods := d.lackingAfterRequests(w, cluster, flavored.w, check)
+		if d.state.searched.Cut > cutBefore && d.retryWhenFull(w.class) {
+			return searchPutOff() // fewer may lack a place
+		}
 		if len(pods) == 0 {
 			continue // what it lacks is nothing that the check asks for
 		}

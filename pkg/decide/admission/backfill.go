@@ -40,7 +40,7 @@ func (d *decision) allocateReserved(w *Waiting, cluster string) (against []*head
 func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []string) (cluster string, places []workload.Placement, why *workload.Reason) {
 	var delayed *headReservation
 	var spared *workload.Reason
-	onlyKept := true
+	onlyKept, cutBefore := true, d.state.searched.Cut
 	for _, cluster := range clusters {
 		if _, none := flavored.verdicts[cluster]; none || d.state.fleets[cluster].Len() == 0 {
 			continue
@@ -64,6 +64,9 @@ func (d *decision) backfill(w *Waiting, flavored *flavoredSignature, clusters []
 		}
 	}
 	d.retryWithoutKept(w, clusters)
+	if d.state.searched.Cut > cutBefore && d.retryWhenFull(w.class) {
+		return "", nil, searchPutOff()
+	}
 	if delayed == nil && spared != nil {
 		if onlyKept {
 			d.keptWhy = spared

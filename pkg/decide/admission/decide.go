@@ -23,6 +23,9 @@ func Decide(s *State, now time.Time) Plan {
 func (d *decision) decide() {
 	s, now := d.state, d.now
 	s.tree.Advance(now)
+	if isDue(s.repeatAt, now) {
+		s.repeatAt = time.Time{}
+	}
 	d.orderByUse()
 	d.endBudgetStops()
 	d.recheckNamespaces()
@@ -89,6 +92,8 @@ type decision struct {
 	plan  Plan
 	// effects are what it did that may change its earlier answers.
 	effects effects
+	// trying is about the gang that is tried.
+	trying trying
 	// covered are the nodes of reservations, by cluster, as far as they were looked up.
 	covered map[coveredKey][]string
 	// kept is what the last reservation asked about keeps of what is free.
@@ -174,7 +179,7 @@ func (d *decision) restoreNominations() {
 	slices.SortFunc(nominated, before)
 	for _, w := range nominated {
 		if why := d.start(w); why != nil {
-			w.Nominated, w.Reported = why.Kind == workload.ReasonUnknown, false // undecided: it is looked at again
+			w.Nominated, w.Reported = why.Kind == workload.ReasonUnknown || w.class.cut, false // undecided: it is looked at again
 		}
 	}
 }

@@ -35,6 +35,8 @@ import (
 //	has asked for                     kept                              free
 //	retryAt of a class                that class                        protection of a victim
 //	                                                                    or a search budget
+//	repeatAt of the state             all reservations, and the         a search for one was put off
+//	                                  nominations whose victims went
 //	a gang gets another priority      classes that may evict it         it is a new candidate
 //	any of these but the base of      all reservations, and classes     the head may start
 //	shares, or NextAt                 that one keeps back, or one       sooner, or elsewhere

@@ -54,14 +54,16 @@ func (p *preemption) insufficient(a *candidateSet) bool {
 }
 
 // enoughTogether reports whether the workload has quota and places with all candidates
-// gone; if not, no evictions help.
+// gone; if not, no evictions help, unless that is unknown.
 func (p *preemption) enoughTogether(candidates []candidate) bool {
 	undo := p.d.state.savepoint()
 	defer undo()
 	for _, c := range candidates {
 		p.remove(c.Started)
 	}
-	return p.fits(true) != nil
+	enough := p.fits(true) != nil
+	p.hopeless = p.hopeless && !p.unknown
+	return enough
 }
 
 // lacking returns a pod set that counting shows to have no room on the nodes, and how

@@ -12,6 +12,7 @@ func (d *decision) nextAt() time.Time {
 		}
 	}
 	note(d.state.askedAt)
+	note(d.state.repeatAt)
 	if len(d.state.backingOff) > 0 {
 		note(d.state.backingOff[0].NotBefore)
 	}

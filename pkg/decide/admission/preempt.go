@@ -52,6 +52,8 @@ type preemption struct {
 	hopeless bool
 	// cut: a bound ended the search for cheaper victims.
 	cut bool
+	// unknown: the last what-if has no answer. short: one had none for want of allowance.
+	unknown, short bool
 	// trimmed is how many evictions have been tried to have gangs give up less.
 	trimmed int
 	// other is the best set of victims that was found and not chosen; nil for none.
@@ -122,16 +124,27 @@ func (d *decision) victimsFor(w *Waiting, a quota.Assess, flavored *flavoredSign
 		w.class.tried(d.state.departed)
 	}
 	d.reserveHeads(w)
+	tries, short := [][]candidateSet{sets}, false
 	if parts := d.partsOf(sets); len(parts) > 0 {
-		if n, list := d.search(w, a, flavored, terminating, parts); n != nil {
+		tries = [][]candidateSet{parts, sets}
+	}
+	for _, among := range tries {
+		n, list, cut := d.search(w, a, flavored, terminating, among)
+		if n != nil {
 			return n, list
 		}
+		short = short || cut
 	}
-	return d.search(w, a, flavored, terminating, sets)
+	if short {
+		d.state.searched.Cut++
+		d.retryWhenFull(w.class)
+	}
+	return nil, nil
 }
 
 // search looks for the cheapest victims among the candidates of the sets, in each cluster.
-func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignature, terminating []*Started, sets []candidateSet) (*nomination, []candidate) {
+// short means that it found none and that there may be some: the allowance ended it.
+func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignature, terminating []*Started, sets []candidateSet) (n *nomination, list []candidate, short bool) {
 	var best, other *victims
 	var on string
 	cut := false
@@ -153,17 +166,18 @@ func (d *decision) search(w *Waiting, a quota.Assess, flavored *flavoredSignatur
 			other = cheaper(other, found)
 			if !p.hopeless {
 				w.class.mayBeHelped()
+				short = short || p.short
 			}
 		}
 	}
 	if best == nil {
-		return nil, nil
+		return nil, nil, short
 	}
-	n := &nomination{waiting: w, assess: a, flavored: flavored, cluster: on, places: best.places, awaits: terminating, cut: cut}
+	n = &nomination{waiting: w, assess: a, flavored: flavored, cluster: on, places: best.places, awaits: terminating, cut: cut}
 	if len(best.list) > 0 {
 		n.choice = d.choiceOf(best, other)
 	}
-	return n, best.list
+	return n, best.list, false
 }
 
 // terminating returns the gangs that are being torn down, and the parts that others give up,

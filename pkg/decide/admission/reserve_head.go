@@ -114,6 +114,7 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 		s.endReservation(old)
 	}
 	var best *headReservation
+	cutBefore := s.searched.Cut
 	for _, cluster := range s.offering(s.clustersFor(w), made.flavors) {
 		if found := d.reserveOn(w, made, cluster); found != nil && (best == nil || found.sooner(best)) {
 			best = found
@@ -123,6 +124,9 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 		made = best
 	} else {
 		made.keptClear = time.Time{}
+		if s.searched.Cut > cutBefore { // it may have one
+			s.repeatBy(d.allowedAt(w.queue))
+		}
 	}
 	if old != nil && made.sameAs(old) {
 		made.reported = old.reported

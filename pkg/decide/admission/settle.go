@@ -35,10 +35,13 @@ func (d *decision) settleNominations() {
 		d.keepForAskers(w) // beside its places, which are its own until now
 		s.withdraw(n)
 		s.addToClass(w)
-		verdict, _ := d.solveSparing(w.queue, w, n.cluster, n.flavored.w)
+		verdict, cut := d.solveSparing(w.queue, w, n.cluster, n.flavored.w)
 		switch {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
 			d.admit(w, n.assess, n.flavored, n.cluster, verdict.Placements)
+		case cut: // it keeps what is reserved for it until it is known whether it has places
+			s.repeatBy(d.allowedAt(w.queue))
+			d.nominate(n)
 		case len(n.awaits) > 0 || d.extend(n):
 			d.nominate(n)
 		default: // it may be behind others, so no decision would report it

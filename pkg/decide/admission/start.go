@@ -11,6 +11,7 @@ import (
 // next one also when an assignment is within quota but has no places: quota is a
 // permission, not capacity.
 func (d *decision) start(w *Waiting) *workload.Reason {
+	d.trying = trying{queue: w.queue}
 	d.keepForAskers(w)
 	o := d.state.optionsOf(w.queue, w.signature)
 	class := w.class

@@ -42,6 +42,7 @@ type State struct {
 	evictedFor        pastEvictions
 	events            events
 	decidedAt, nextAt time.Time // when the last decision was made, and its NextAt
+	repeatAt          time.Time // when reservations and nominations are looked at again without any event; zero for never
 	askedAt           time.Time // when one whose nodes have come is tried again without any event; zero for never
 	departed          int64     // gangs that have left without an eviction, or have another priority
 	nodeSizes         map[NodeKey]resource.List

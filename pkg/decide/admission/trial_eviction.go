@@ -102,13 +102,13 @@ func (p *preemption) putBack(g *Started) {
 
 // fits returns the places of the workload if it is within quota and has any.
 func (p *preemption) fits(borrow bool) []workload.Placement {
+	p.unknown = false
 	if q := p.w.queue.quota; !q.Fits(p.charges) || !borrow && q.Borrows(p.charges) {
 		return nil
 	}
-	verdict, _ := p.d.solveSparing(p.payer, p.w, p.cluster, p.flavored.w)
-	if verdict.Outcome == placement.Unknown {
-		p.cut = true
-	}
+	verdict, short := p.d.solveSparing(p.payer, p.w, p.cluster, p.flavored.w)
+	p.unknown, p.short = verdict.Outcome == placement.Unknown, p.short || short
+	p.cut = p.cut || p.unknown
 	if verdict.Outcome != placement.Fits {
 		return nil
 	}

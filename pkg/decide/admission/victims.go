@@ -20,6 +20,10 @@ func (p *preemption) search(sets []candidateSet) *victims {
 	if places := p.fits(true); places != nil {
 		return &victims{places: places}
 	}
+	if p.short { // it may need none
+		p.hopeless = false
+		return nil
+	}
 	var best *victims
 	steps := victimSteps
 	for i, a := range sets {

@@ -1,0 +1,152 @@
+package admission_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/quota"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// spreadOver is pods of four GPUs of which each node takes as many: packing does not place them, so
+// each answer is one of the exact search.
+func spreadOver(nodes int) []workload.PodSet {
+	set := setOf("workers", nodes, 0, 4)
+	set.Template.Spread = []workload.Spread{{TopologyKey: "kubernetes.io/hostname", MaxSkew: 1}}
+	return []workload.PodSet{set}
+}
+
+// fourGPUs returns a state with nodes of four GPUs, in which gang x of queue a has run for an hour
+// on some of them.
+func fourGPUs(t *testing.T, c quota.Config, nodes, taken int) *admission.State {
+	t.Helper()
+	s := admission.NewState(treeOf(t, c))
+	for i := range nodes {
+		s.SetNode(nodeOf(fmt.Sprintf("node-%d", i), 64, 4))
+	}
+	s.Enqueue(admission.Waiting{Since: start, RunTime: 2 * time.Hour, Workload: &workload.Workload{ID: "x", Queue: "a", PodSets: []workload.PodSet{setOf("workers", taken, 0, 4)}}})
+	if plan := decide(s); len(plan.Admissions) != 1 {
+		t.Fatalf("x does not start: %+v", plan)
+	}
+	return s
+}
+
+// A search that is put off for want of steps is repeated, and has then the answer that it would
+// have had at once. Meanwhile nothing is concluded from it: no gang is evicted, and none loses its
+// place. Whatever number of steps is left, so that each search of a decision is cut in turn.
+func TestWhatIsPutOffComesToTheSame(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Hour)
+	for name, c := range putOff(now) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := untilSettled(c.of(t), now)
+			cut := 0 // with how many steps left a search is put off
+			for steps := range 400 {
+				s := c.of(t)
+				before := s.Searched().Cut
+				admission.LeaveSteps(s, c.queue, steps, now)
+				if got := untilSettled(s, now); !slices.Equal(got, want) {
+					t.Fatalf("with %d steps left it comes to %q, want %q", steps, got, want)
+				}
+				if s.Searched().Cut > before {
+					cut++
+				}
+			}
+			if cut == 0 || cut == 400 {
+				t.Errorf("a search is put off with %d of 400 numbers of steps, want some", cut)
+			}
+			t.Logf("it comes to %q; a search is put off with fewer than %d steps", want, cut)
+		})
+	}
+}
+
+// limited is a state in which the steps of a queue are limited.
+type limited struct {
+	queue string
+	of    func(t *testing.T) *admission.State
+}
+
+func putOff(now time.Time) map[string]limited {
+	const lower = `"withinClusterQueue": "LowerPriority"`
+	wait := func(s *admission.State, order int64, id workload.ID, queue string, nodes int, run time.Duration) {
+		s.Enqueue(admission.Waiting{Order: order, Since: now, RunTime: run, Workload: &workload.Workload{ID: id, Queue: queue, Priority: 9, PodSets: spreadOver(nodes)}})
+	}
+	backfill := func(t *testing.T) quota.Config {
+		c := gpuPolicy(t, false, gpuQueue("a", -1, ""), gpuQueue("b", -1, ""), gpuQueue("h", -1, ""))
+		c.ClusterQueues[2].Strategy = quota.Backfill
+		return c
+	}
+	return map[string]limited{
+		"it starts": {"b", func(t *testing.T) *admission.State {
+			s := fourGPUs(t, gpuPolicy(t, false, gpuQueue("a", -1, ""), gpuQueue("b", -1, "")), 3, 1)
+			wait(s, 2, "w", "b", 2, 0)
+			return s
+		}},
+		"evictions for quota": {"a", func(t *testing.T) *admission.State {
+			s := fourGPUs(t, gpuPolicy(t, false, gpuQueue("a", 8, lower)), 2, 2)
+			wait(s, 2, "w", "a", 2, 0)
+			return s
+		}},
+		"evictions for places": {"a", func(t *testing.T) *admission.State {
+			s := fourGPUs(t, gpuPolicy(t, false, gpuQueue("a", -1, lower)), 2, 2)
+			wait(s, 2, "w", "a", 2, 0)
+			return s
+		}},
+		"a nomination": {"a", func(t *testing.T) *admission.State {
+			s := fourGPUs(t, gpuPolicy(t, false, gpuQueue("a", -1, lower), gpuQueue("b", -1, "")), 2, 2)
+			wait(s, 2, "w", "a", 2, 0)
+			if plan := admission.Decide(s, now.Add(-time.Minute)); len(plan.Evictions) != 1 {
+				t.Fatalf("nothing is evicted: %+v", plan)
+			}
+			s.Release("x")
+			enter(t, s, 3, "thief b 10 1")
+			return s
+		}},
+		"a request for nodes": {"queue", func(t *testing.T) *admission.State {
+			s := askingState(t, askingConfig(100), nodeOf("a", 64, 4), nodeOf("b", 64, 4))
+			decide(s)
+			wait(s, 2, "w", "queue", 3, 0)
+			return s
+		}},
+		"the reservation of a head": {"h", func(t *testing.T) *admission.State {
+			s := fourGPUs(t, backfill(t), 3, 1)
+			wait(s, 2, "w", "h", 3, time.Hour)
+			return s
+		}},
+		"places before a head": {"b", func(t *testing.T) *admission.State {
+			s := fourGPUs(t, backfill(t), 3, 1)
+			wait(s, 1, "head", "h", 3, time.Hour)
+			admission.Decide(s, now.Add(-time.Minute))
+			wait(s, 2, "w", "b", 2, time.Minute)
+			return s
+		}},
+	}
+}
+
+// untilSettled returns what decisions do until none is due within some seconds.
+func untilSettled(s *admission.State, now time.Time) (done []string) {
+	for end := now.Add(15 * time.Second); !now.After(end); {
+		plan := admission.Decide(s, now)
+		for _, a := range plan.Asks {
+			done = append(done, fmt.Sprintf("asks for %v for %s", a.Pods, a.Workload))
+		}
+		for _, a := range plan.Admissions {
+			done = append(done, "starts "+string(a.Workload))
+		}
+		for _, e := range plan.Evictions {
+			done = append(done, "evicts "+string(e.Workload))
+		}
+		if plan.NextAt.IsZero() {
+			break
+		}
+		now = plan.NextAt
+	}
+	for _, r := range s.HeadReservations() {
+		done = append(done, fmt.Sprintf("reserves for %s at %s", r.Workload, r.Start.Sub(start)))
+	}
+	return done
+}
