@@ -122,6 +122,10 @@ func (e *entry) delayRetry(a *Quarantined) {
 	e.Reason = a.Reason()
 }
 
+// Refused reports whether nothing may be written of a workload that is not live: no answer about
+// it, and no removal of what runs of it.
+func (s *State) Refused(id workload.ID) bool { return s.refused(id) }
+
 // IsFrozen reports whether nothing of a live workload may be written, so that what is
 // asked of it cannot be done. So it is with one that could not be read.
 func (s *State) IsFrozen(id workload.ID) bool {

@@ -103,7 +103,7 @@ func (r *recovery) removeReported(published *workload.Record, now time.Time) {
 		r.removeForgotten(e, published, now)
 		return
 	}
-	if !published.Holding || published.Cluster == "" || published.Kind == workload.KindAppWrapper || r.removals.unknown[gangKey{published.Cluster, published.ID}] != nil {
+	if !published.Holding || published.Cluster == "" || published.Kind == workload.KindAppWrapper || r.refused(published.ID) || r.removals.unknown[gangKey{published.Cluster, published.ID}] != nil {
 		return
 	}
 	rules := r.queues[published.Queue].Rules.For(published.Life) // the defaults when the queue is gone

@@ -53,6 +53,9 @@ func (s *State) Ahead(a Ahead, now time.Time) {
 	}
 	for _, lost := range a.Lost {
 		s.removals.noteUsed(lost)
+		if s.refused(lost.ID) {
+			continue
+		}
 		s.emit(now, event.EventsSubject(lost.Queue, lost.ID), 0, &event.WorkloadRejected{Workload: lost.ID, Queue: lost.Queue, Reason: workload.Reason{
 			Kind: workload.ReasonRestored, Message: "the workload was lost when the database was restored to an older state; submit it again",
 		}})
@@ -156,7 +159,7 @@ func (r *recovery) recoverCommand(c *event.GangCommand, now time.Time) (again bo
 	switch e := r.live.Get(c.Workload); {
 	case e == nil:
 		r.removals.noteUsed(workload.Record{Workload: workload.Workload{ID: c.Workload}, Attempt: c.Attempt, Holding: true})
-		if c.State != event.Forgotten {
+		if c.State != event.Forgotten && !r.refused(c.Workload) { // the dispatcher's sweep removes it
 			r.removeUnknown(c, now)
 		}
 	case hasRequest(e) && c.Attempt == e.Attempt && c.State == event.Provision && c.Provision != nil && c.Provision.Name == e.Provisioning.Name:

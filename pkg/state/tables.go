@@ -130,6 +130,12 @@ func (t *tables) startedInOrder() []*entry {
 	return started
 }
 
+// refused reports whether nothing may be written of a workload that is not live.
+func (t *tables) refused(id workload.ID) bool {
+	a := t.quarantined[id]
+	return a != nil && a.Level == QuarantineFrozen && t.live.Get(id) == nil
+}
+
 // frozen reports whether nothing of a workload may be written.
 func (t *tables) frozen(e *entry) bool {
 	a := t.quarantined[e.ID]

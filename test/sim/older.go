@@ -84,7 +84,7 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 	if t.w.Bug == BugUncompared {
 		return nil, true
 	}
-	found, err := simhooks.FindAhead(ctx, l, c)
+	found, err := simhooks.FindAhead(ctx, l, c, t.w.unrecovered)
 	if err != nil {
 		return nil, false
 	}
@@ -123,6 +123,7 @@ func (t *term) recover(c *connection) (compared map[string]simhooks.Watermark, o
 	if err != nil {
 		return nil, false
 	}
+	t.w.unrecovered = simhooks.Unrecovered{From: found.From, Workloads: r.Withheld}
 	if _, err := t.step.NameLost(ctx, r, messageLog{c}); err != nil {
 		return nil, false
 	}

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"math/rand/v2"
+	"muster.dev/muster/services/queue-manager/simhooks"
 	"time"
 )
 
@@ -66,6 +67,8 @@ type World struct {
 	cur        *proc      // the coroutine that runs
 	policed    bool       // see ruled
 	unheard    bool       // no answer will come of what is being done
+	// unrecovered is a note in NATS of what a term could not recover.
+	unrecovered simhooks.Unrecovered
 
 	nemesis  *nemesis
 	disk     *ledger

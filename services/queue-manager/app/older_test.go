@@ -162,25 +162,12 @@ func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.node("a", 1)
-	w.stop()
-	older := w.copied("_older")
-	w.start()
-	lost := w.submit(gangOf("lost", "default", 1))
-	w.started(lost, 1)
-	w.stop()
-	js, err := jetstream.New(w.bus.Conn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := js.Stream(w.ctx, bus.KeptStream)
-	if err == nil {
-		err = kept.Purge(w.ctx)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	w.config.DatabaseURL = older
+	lost := event.WorkloadID("test", "lost")
+	w.older(func() {
+		w.submit(gangOf("lost", "default", 1))
+		w.started(lost, 1)
+		w.purged(bus.KeptStream)
+	})
 	w.start()
 	w.command(lost, event.Absent, 1)
 	if rejected := w.rejected(lost); rejected.Reason.Kind != workload.ReasonRestored {
@@ -335,18 +322,11 @@ func TestWhatIsTakenInAgainMayBeRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.node("a", 2)
-	w.stop()
-	older := w.copied("_older")
-	w.start()
-	bad := w.submit(gangOf("bad", "default", 1))
-	w.started(bad, 1)
-	w.stop()
-	owner, err := url.Parse(w.ownerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner.Path += "_older"
-	w.ownerURL, w.config.DatabaseURL = owner.String(), older
+	bad := event.WorkloadID("test", "bad")
+	w.older(func() {
+		w.submit(gangOf("bad", "default", 1))
+		w.started(bad, 1)
+	})
 	w.countTerms()
 	w.refuse("workloads", "INSERT", "NEW.id = '"+string(bad)+"'", "XX123")
 	w.start()

@@ -52,9 +52,10 @@ func NewRelay(o RelayOptions) *Relay { return relay.New(o) }
 
 // What the streams have and a ledger restored to an older state does not know.
 type (
-	Recovery   = engine.Recovery
-	Found      = relay.Found
-	MessageRef = store.MessageRef
+	Recovery    = engine.Recovery
+	Found       = relay.Found
+	Unrecovered = relay.Unrecovered
+	MessageRef  = store.MessageRef
 )
 
 // Answers reports whether an event answers a submission.

@@ -52,6 +52,8 @@
 // # When the database was restored to an older state
 //
 // Before its loop begins a term compares the streams with the ledger (leader_restored.go)
-// and restores what the ledger has lost (restored.go, resubmit.go). In names of this
+// and restores what the ledger has lost (restored.go, resubmit.go). Of a workload in
+// quarantine it can write nothing; a note in NATS has the terms after it look for what the
+// streams have of that workload again (unrecovered.go). In names of this
 // package, recovery is that, and never the replacement of a leader.
 package engine

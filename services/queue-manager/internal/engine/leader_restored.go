@@ -16,7 +16,11 @@ import (
 // recover brings streams and ledger together, before anything else of the term, and
 // returns up to where it has compared the streams.
 func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, err error) {
-	found, err := relay.FindAhead(ctx, l.Store, l.Bus)
+	before, err := l.unrecovered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := relay.FindAhead(ctx, l.Store, l.Bus, before)
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +41,9 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 		Distrust: func() error { return l.distrustCommands(ctx) },
 	}.Run(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.noteUnrecovered(ctx, before, relay.Unrecovered{From: found.From, Workloads: r.Withheld}); err != nil {
 		return nil, err
 	}
 	l.memory.mayBeOlder = false

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -45,6 +46,9 @@ type Recovered struct {
 	Ended []Lost
 	// Unasked are live ones of which something has to be asked again.
 	Unasked []Unasked
+	// Withheld are live ones in quarantine: of what the streams have of them nothing is written,
+	// and a later term has to look for it again.
+	Withheld []workload.ID
 }
 
 // Recovery compares the streams with the ledger at the beginning of a term and brings both
@@ -113,7 +117,12 @@ func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead stat
 	if err != nil {
 		return ahead, err
 	}
+	withheld := map[workload.ID]bool{}
 	for _, last := range r.Found.LastEvents {
+		if r.Step.State.IsFrozen(last.ID) {
+			withheld[last.ID] = true
+			continue
+		}
 		ahead.LastRecords = append(ahead.LastRecords, last.Record)
 		if _, stored := known[last.ID]; stored || r.Step.State.Has(last.ID) {
 			continue
@@ -126,11 +135,16 @@ func (r Recovery) compare(ctx context.Context, recovered *Recovered) (ahead stat
 		}
 	}
 	for _, c := range r.Found.Commands {
-		if c.State != event.Forgotten && !r.Step.State.Has(c.Workload) {
+		if r.Step.State.IsFrozen(c.Workload) {
+			withheld[c.Workload] = true
+			continue
+		}
+		ahead.Commands = append(ahead.Commands, c)
+		if c.State != event.Forgotten && !r.Step.State.Has(c.Workload) && !r.Step.State.Refused(c.Workload) {
 			recovered.Removed = append(recovered.Removed, c)
 		}
 	}
-	ahead.Commands = r.Found.Commands
+	recovered.Withheld = slices.Sorted(maps.Keys(withheld))
 	return ahead, nil
 }
 

@@ -39,6 +39,16 @@ type Found struct {
 	// Ends are up to where the streams were compared, by stream. What arrives later is
 	// for the relay of the term to compare: see Options.Compared.
 	Ends map[string]store.Watermark
+	// From are the ends behind which the streams were looked at, by stream.
+	From map[string]store.Watermark
+}
+
+// Unrecovered are workloads of which an earlier term found something and could write nothing,
+// because the database refuses it. The watermarks have moved past it since.
+type Unrecovered struct {
+	// From is Found.From of the first such term.
+	From      map[string]store.Watermark `json:"from"`
+	Workloads []workload.ID              `json:"workloads"`
 }
 
 // LastEvent is the last event of a workload, with its message.
@@ -71,19 +81,24 @@ func requeuedIn(r workload.Record) int {
 func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.LastEvents) == 0 }
 
 // FindAhead checks whether the streams are ahead of the ledger: Postgres was restored to
-// a state older than what was published from it. A relay removes a message from the outbox
+// a state older than what was published from it. Of the workloads in before it looks again where
+// an earlier term did. A relay removes a message from the outbox
 // and notes the end of its stream in one transaction; so of what is behind that watermark
 // the ledger has each message in the outbox, or has forgotten it. It must be called
 // before the relay of the term runs, which moves the watermarks.
-func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, err error) {
+func FindAhead(ctx context.Context, past Past, streams Streams, before Unrecovered) (found Found, err error) {
 	watermarks, err := past.Watermarks(ctx)
 	if err != nil {
 		return found, err
 	}
-	found.Ends = map[string]store.Watermark{}
+	found.Ends, found.From = map[string]store.Watermark{}, map[string]store.Watermark{}
+	look := aheadSearch{past: past, streams: streams, watermarks: watermarks, from: before.From, again: map[workload.ID]bool{}}
+	for _, id := range before.Workloads {
+		look.again[id] = true
+	}
 	commands := map[workload.ID]map[string]*event.GangCommand{} // by workload and cluster
 	var order []*event.GangCommand
-	err = found.look(ctx, past, streams, bus.DispatchStream, watermarks, func(_ bus.Delivery, payload event.Payload) {
+	err = found.add(ctx, look, bus.DispatchStream, func(_ bus.Delivery, payload event.Payload) {
 		command := payload.(*event.GangCommand)
 		removal := event.GangCommand{State: event.Absent, Kind: command.Kind}
 		if !removal.NeedsManifest() {
@@ -101,7 +116,7 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	}
 	found.Commands = slices.DeleteFunc(order, func(c *event.GangCommand) bool { return commands[c.Workload][c.Cluster] != c })
 	last := map[workload.ID]int{}
-	err = found.look(ctx, past, streams, bus.EventsStream, watermarks, func(d bus.Delivery, payload event.Payload) {
+	err = found.add(ctx, look, bus.EventsStream, func(d bus.Delivery, payload event.Payload) {
 		changed := payload.(*event.WorkloadChanged)
 		if i, again := last[changed.ID]; again {
 			found.LastEvents[i] = lastOf(found.LastEvents[i], changed, d)
@@ -113,23 +128,50 @@ func FindAhead(ctx context.Context, past Past, streams Streams) (found Found, er
 	return found, err
 }
 
-// look compares a stream from its watermark on, or all of it when it is not the stream of
-// the watermark, and notes up to where.
-func (f *Found) look(ctx context.Context, past Past, streams Streams, stream string, watermarks map[string]store.Watermark, each func(bus.Delivery, event.Payload)) error {
-	state, err := streams.State(ctx, stream)
+// aheadSearch is where to look for what the ledger does not know.
+type aheadSearch struct {
+	past       Past
+	streams    Streams
+	watermarks map[string]store.Watermark
+	from       map[string]store.Watermark // for the workloads in again
+	again      map[workload.ID]bool
+}
+
+// start returns behind which sequence to look in a stream that is as end says, and behind which
+// for all workloads.
+func (a aheadSearch) start(stream string, end store.Watermark) (from, all uint64) {
+	behind := func(w store.Watermark) uint64 {
+		if end.Created.Equal(w.Created) && end.Last >= w.Last {
+			return w.Last
+		}
+		return 0
+	}
+	all = behind(a.watermarks[stream])
+	if earlier, noted := a.from[stream]; noted && end.Created.Equal(earlier.Created) {
+		return min(all, behind(earlier)), all
+	}
+	return all, all
+}
+
+// add compares a stream from its watermark on, or all of it when it is not the stream of
+// the watermark, and notes from where and up to where.
+func (f *Found) add(ctx context.Context, search aheadSearch, stream string, each func(bus.Delivery, event.Payload)) error {
+	state, err := search.streams.State(ctx, stream)
 	if errors.Is(err, bus.ErrNoStream) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	watermark, end := watermarks[stream], endOf(state)
-	var after uint64
-	if end.Created.Equal(watermark.Created) && end.Last >= watermark.Last {
-		after = watermark.Last
-	}
-	if end.Last > after {
-		last, err := unknown(ctx, past, streams, stream, after, each)
+	end := endOf(state)
+	from, all := search.start(stream, end)
+	f.From[stream] = store.Watermark{Created: end.Created, Last: from}
+	if end.Last > from {
+		last, err := unknown(ctx, search.past, search.streams, stream, from, func(d bus.Delivery, payload event.Payload) {
+			if d.Sequence > all || search.again[workload.ID(payload.CloudEventSubject())] {
+				each(d, payload)
+			}
+		})
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func (w *aheadWorld) compare(t *testing.T) relay.Found {
 
 func (w *aheadWorld) compareWith(t *testing.T, streams relay.Streams) relay.Found {
 	t.Helper()
-	found, err := relay.FindAhead(t.Context(), w.ledger, streams)
+	found, err := relay.FindAhead(t.Context(), w.ledger, streams, relay.Unrecovered{})
 	if err != nil {
 		t.Fatal(err)
 	}

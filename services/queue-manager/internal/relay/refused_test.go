@@ -118,7 +118,7 @@ func (s stepped) tick(t *testing.T) {
 // allKnown checks that a term that begins now finds nothing that the ledger does not know.
 func (w *world) allKnown(t *testing.T) {
 	t.Helper()
-	found, err := relay.FindAhead(t.Context(), w.ledger, w.bus)
+	found, err := relay.FindAhead(t.Context(), w.ledger, w.bus, relay.Unrecovered{})
 	if err != nil {
 		t.Fatal(err)
 	}
