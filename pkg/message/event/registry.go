@@ -3,8 +3,10 @@ package event
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"sync"
 )
 
 // prototypes returns a zero value of every payload; the registry of types.
@@ -18,28 +20,29 @@ func prototypes() []Payload {
 	}
 }
 
-// Types lists the type strings that Decode knows, sorted.
-func Types() []string {
-	var types []string
+// registry has the Go type of each payload by its type string. It is made once: each message that
+// is read is looked up there.
+var registry = sync.OnceValue(func() map[string]reflect.Type {
+	types := map[string]reflect.Type{}
 	for _, prototype := range prototypes() {
-		types = append(types, prototype.EventType())
+		types[prototype.EventType()] = reflect.TypeOf(prototype).Elem()
 	}
-	slices.Sort(types)
 	return types
-}
+})
+
+// Types lists the type strings that Decode knows, sorted.
+func Types() []string { return slices.Sorted(maps.Keys(registry())) }
 
 // Decode returns the payload of the envelope as a pointer to its Go type. Errors
 // wrap ErrUnknownType or ErrMalformed.
 func Decode(e Envelope) (Payload, error) {
-	for _, prototype := range prototypes() {
-		if prototype.EventType() != e.Type {
-			continue
-		}
-		payload := reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(Payload)
-		if err := json.Unmarshal(e.Data, payload); err != nil {
-			return nil, fmt.Errorf("%w: data of %s event %q: %w", ErrMalformed, e.Type, e.ID, err)
-		}
-		return payload, nil
+	of, known := registry()[e.Type]
+	if !known {
+		return nil, fmt.Errorf("%w %q in event %q", ErrUnknownType, e.Type, e.ID)
 	}
-	return nil, fmt.Errorf("%w %q in event %q", ErrUnknownType, e.Type, e.ID)
+	payload := reflect.New(of).Interface().(Payload)
+	if err := json.Unmarshal(e.Data, payload); err != nil {
+		return nil, fmt.Errorf("%w: data of %s event %q: %w", ErrMalformed, e.Type, e.ID, err)
+	}
+	return payload, nil
 }
