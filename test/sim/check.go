@@ -58,6 +58,8 @@ type checker struct {
 	// nominatedOn is what they were made on.
 	nominations map[workload.ID]int
 	nominatedOn ground
+	// ends are the workloads whose ends messages report, by the first byte of a message; none of others.
+	ends map[*byte]workload.ID
 	// reported is when NATS stored the last report of the capacity-watcher.
 	reported time.Time
 }
@@ -68,6 +70,7 @@ func newChecker(w *World) *checker {
 		requeues: map[attemptKey]bool{}, createdAt: map[attemptKey]time.Time{}, lost: map[attemptKey]*lostAttempt{},
 		whole: map[attemptKey]bool{}, proven: map[attemptKey]bool{}, roomy: map[attemptKey]bool{}, ready: map[attemptKey]map[string]bool{}, partial: map[attemptKey]time.Time{},
 		ran: map[attemptKey]bool{}, made: map[string]int{}, read: map[readKey]int64{}, sizes: map[attemptKey]map[int64]bool{}, large: map[attemptKey]time.Time{}, within: map[workload.ID]time.Time{}, nominations: map[workload.ID]int{},
+		ends: map[*byte]workload.ID{},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/decide/admission"
-	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -103,15 +102,29 @@ func (c *checker) left() string {
 	return words(left)
 }
 
+// endOf returns the workload whose end a message of the stream of events reports, or none. A world that
+// does not come to its end is looked at each second, so each message is decoded once.
+func (c *checker) endOf(m bus.Delivery) workload.ID {
+	if len(m.Data) == 0 {
+		return ""
+	}
+	end, known := c.ends[&m.Data[0]]
+	if !known {
+		if changed := changedIn(m); changed != nil && changed.Phase.Final() {
+			end = changed.ID
+		}
+		c.ends[&m.Data[0]] = end
+	}
+	return end
+}
+
 // unpublishedEnds lists the workloads whose end no event of the stream reports.
 func (c *checker) unpublishedEnds() (left []string) {
 	w := c.w
 	published := map[workload.ID]bool{}
 	if s := w.net.streams[bus.EventsStream]; s != nil {
 		for _, m := range s.messages {
-			if changed, ok := payloadOf(m).(*event.WorkloadChanged); ok && changed.Phase.Final() {
-				published[changed.ID] = true
-			}
+			published[c.endOf(m)] = true
 		}
 	}
 	for _, each := range w.submits.all {
