@@ -44,8 +44,19 @@ type Answer struct {
 
 // Update is what an answer adds to the pods of a pod set.
 type Update struct {
-	PodSet string            `json:"name"`
-	Labels map[string]string `json:"labels,omitempty"`
+	PodSet       string            `json:"name"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	Tolerations  []Toleration      `json:"tolerations,omitempty"`
+}
+
+// Toleration is one of Kubernetes.
+type Toleration struct {
+	Key      string `json:"key,omitempty"`
+	Operator string `json:"operator,omitempty"`
+	Value    string `json:"value,omitempty"`
+	Effect   string `json:"effect,omitempty"`
 }
 
 // Run answers what a check is asked, by decide, until ctx ends. What is open when it begins is
