@@ -114,5 +114,10 @@ func (s *Stack) NodePool(ctx context.Context, command, group string, flags ...st
 	return s.options.Cluster.Pool(ctx, arguments...)
 }
 
+// RevokeNodes takes the nodes away that came for a ProvisioningRequest of the stack.
+func (s *Stack) RevokeNodes(ctx context.Context, request string) error {
+	return s.options.Cluster.Pool(ctx, "revoke", s.Namespace+"/"+request)
+}
+
 // poolLabel marks the nodes of one stack.
 const poolLabel = "test.muster.dev/pool"
