@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -120,12 +121,15 @@ func (w *world) faultyRound(seen *recorder.Requests, random *rand.Rand, round, g
 		}
 		w.publish("user-queue", name, []byte(w.inLane(name, g)))
 	}
-	services := []string{stack.QueueManager, stack.Dispatcher}
-	w.restarted(services[round%2])
+	replace := []func(){func() { w.restarted(stack.QueueManager) }, func() { w.restarted(stack.Dispatcher) }}
+	if round%4 > 1 {
+		replace[0] = w.deposed
+	}
+	replace[round%2]()
 	for _, g := range all {
 		w.harm(g)
 	}
-	w.restarted(services[1-round%2])
+	replace[1-round%2]()
 	for _, g := range all {
 		if g.fault != gangCancelled {
 			w.until(fmt.Sprintf("gang %s of lane %d runs whole", g.id, g.lane), func() bool { return seen.Whole(string(g.id)) && w.allRun(g) })
@@ -153,6 +157,36 @@ func (w *world) inLane(name string, g *laned) string {
 		template["spec"].(map[string]any)["nodeSelector"] = map[string]any{"lane": strconv.Itoa(g.lane)}
 	})
 	return strings.Replace(manifest, `"containers"`, fmt.Sprintf(`"nodeSelector":{%q:%q},"containers"`, corev1.LabelHostname, w.NodeName("cpu", 0)), 1) // of the head
+}
+
+// deposed ends the sessions of queue-manager in Postgres, as those of a process that is killed: its
+// term is over, and it hands nothing over to the next one, for which deposed waits.
+func (w *world) deposed() {
+	w.t.Helper()
+	before := w.epoch()
+	conn, err := pgx.Connect(w.ctx, w.database)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(w.ctx) }()
+	ended, err := conn.Exec(w.ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	if err != nil || ended.RowsAffected() == 0 {
+		w.t.Fatalf("%d sessions in Postgres were ended: %v", ended.RowsAffected(), err)
+	}
+	w.until("the next term answers", func() bool {
+		_, err := w.Queries.Nodes(w.ctx)
+		return err == nil && w.epoch() > before
+	})
+}
+
+// epoch is that of the last leader; 0 while it is not known.
+func (w *world) epoch() int64 {
+	w.t.Helper()
+	answer, err := w.Queries.Status(w.ctx)
+	if err != nil || answer.Leader == nil {
+		return 0
+	}
+	return answer.Leader.Epoch
 }
 
 func (w *world) restarted(service string) {
