@@ -64,9 +64,10 @@ func TestAGangThatIsShownInVainRetreats(t *testing.T) {
 	w := newWorld(t)
 	w.nodes("cpu", 1, "cpu=8", "memory=32Gi")
 	w.pool(w.ownClass(), "--pending", "--stock", "0")
-	w.showsGangs(10, `,"retryStrategy":{"backoffBaseSeconds":600}`)
+	w.showsGangs(20, `,"retryStrategy":{"backoffBaseSeconds":600}`)
 	large := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("large", 4, 1)))
 	w.showsAlone(large, 4)
+	w.showsGangs(600, `,"retryStrategy":{"backoffBaseSeconds":600}`) // of the next turn: its node comes when the machine gets to it
 	small := w.publish("user-queue", "", w.ownNodes(stack.RayCluster("small", 1, 1)))
 	hasInOrder(t, w.waits(large, workload.ReasonBackoff).Message, "nodes are not asked for again before", "placeholder pods .* were shown in cluster .* since")
 	w.showsAlone(small, 1)
