@@ -13,6 +13,8 @@
 //	newProblem    problem.go      kinds of pods, rules on domains
 //	countAlone    solve.go        for large pod sets: room for each set alone (Counted)
 //	pack          pack.go         the pod sets one after the other, greedily: Fits
+//	  gather      groups.go       the pod sets of a group, near each other
+//	  fillOneDomain onedomain.go  the pod sets of a rule, in one domain
 //	  fill        domains.go      one pod set, on nodes or domains
 //	    placeOne  spots.go        the node of one pod
 //	    put       bins.go         notes what the pods of this gang take of the node
@@ -41,8 +43,8 @@
 //	offers, reliefs, sum, allocate, savepoint, snapshot, obeys, solve
 //	exact, pod_search, tree, frontier, rules, assign, search_data
 //	shortage, verdict, sentence
-//	pack, domains, spots, bins
-//	topology, fleet, requeue, unschedulable, demand, problem
+//	pack, groups, onedomain, domains, spots, bins
+//	topology, fleet, requeue, unschedulable, demand, problem, binds
 //	class, filter, ports, node, vector
 //
 // # Nodes

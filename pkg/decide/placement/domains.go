@@ -5,16 +5,13 @@ import (
 	"slices"
 )
 
-// triedDomains bounds the domains that packing tries for a gang that must be in one;
-// the exact search tries all.
-const triedDomains = 8
-
 // level is the domains of a label in which pods of a kind are placed in multiples of
 // unit, in as few domains as possible.
 type level struct {
 	topology *topology
 	unit     int
 	soft     bool // it may be left where domains do not suffice
+	within   bool // it is below the level that is asked for
 	domains  int  // by which levels are nested
 }
 
@@ -32,7 +29,9 @@ func (p *packing) levelsOf(kind int) []level {
 	preferred := len(levels)
 	for _, r := range p.rules {
 		if r.kind == prefer && r.kinds[0] == kind {
-			levels = append(levels, p.levelOf(r.key, unit, true))
+			preferredLevel := p.levelOf(r.key, unit, true)
+			preferredLevel.within = r.within
+			levels = append(levels, preferredLevel)
 		}
 	}
 	for i := len(levels) - 2; i >= preferred; i-- { // those of a Topology, where nodes lack labels of inner ones
@@ -51,6 +50,7 @@ func (p *packing) levelOf(key string, unit int, soft bool) level {
 type share struct {
 	nodes []*node // by name
 	pods  int
+	room  int // without regard to units
 }
 
 // shares divides nodes into the domains of a level, without the nodes that lack the
@@ -134,39 +134,65 @@ func (p *packing) capacity(kind int, nodes []*node, levels []level, limit int) i
 }
 
 // fillLevels places pods of a kind in as few domains as possible: whole domains, the
-// largest first, and the rest in the smallest that takes it.
+// largest first, and the rest in the smallest that takes it. Of the levels within, as in Kueue,
+// those of all these domains are seen at once.
 func (p *packing) fillLevels(kind, pods int, nodes []*node, levels []level) bool {
-	if len(levels) == 0 {
+	switch {
+	case pods == 0:
+		return true
+	case len(levels) == 0:
 		return p.fill(kind, pods, nodes)
 	}
+	chosen, left := p.choose(kind, pods, nodes, levels)
+	switch {
+	case left > 0 && !levels[0].soft:
+		return false
+	case levels[0].soft && len(levels) > 1:
+		within := []*node{} // nil would be all nodes of the fleet
+		for _, s := range chosen {
+			within = append(within, s.nodes...)
+		}
+		if !p.fillLevels(kind, pods-left, within, levels[1:]) {
+			return false
+		}
+	default:
+		for _, s := range chosen {
+			if !p.fillLevels(kind, s.pods, s.nodes, levels[1:]) {
+				return false
+			}
+		}
+	}
+	return left == 0 || p.fillLevels(kind, left, nodes, levels[1:])
+}
+
+// choose returns the domains of the first level for pods of a kind, with the pods that each takes, and
+// how many pods are left.
+func (p *packing) choose(kind, pods int, nodes []*node, levels []level) (chosen []share, left int) {
 	unit := levels[0].unit
 	shares := p.shares(levels[0].topology, nodes)
 	for i := range shares {
-		shares[i].pods = p.capacity(kind, shares[i].nodes, levels[1:], 1<<30) / unit * unit
+		shares[i].room = p.capacity(kind, shares[i].nodes, levels[1:], 1<<30)
+		shares[i].pods = shares[i].room / unit * unit
 	}
-	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.pods, a.pods) })
+	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.room, b.room)) })
 	for pods > 0 && len(shares) > 0 && shares[0].pods > 0 {
 		i := p.narrowest(kind, pods, shares, levels)
-		part := min(pods, shares[i].pods)
-		if !p.fillLevels(kind, part, shares[i].nodes, levels[1:]) {
-			return false
-		}
-		pods -= part
+		s := shares[i]
+		s.pods = min(pods, s.pods)
+		chosen, pods = append(chosen, s), pods-s.pods
 		if i == 0 { // as nearly always: the others stay where they are
 			shares = shares[1:]
 		} else {
 			shares = slices.Delete(shares, i, i+1)
 		}
 	}
-	if pods > 0 && levels[0].soft {
-		return p.fillLevels(kind, pods, nodes, levels[1:])
-	}
-	return pods == 0
+	return chosen, pods
 }
 
 // narrowest returns which share of the first level comes next: the largest, or one that takes all
-// pods. Of these it is the smallest. For a whole pod set it is, as in Kueue, the one with the
-// smallest domain of an inner preferred level that takes all pods, the innermost level first.
+// pods. Of these it is the smallest, and the first of equal ones. For a whole pod set it is, as in
+// Kueue, the one with the smallest domain of an inner preferred level that takes all pods, the
+// innermost level first.
 func (p *packing) narrowest(kind, pods int, shares []share, levels []level) int {
 	if shares[0].pods < pods {
 		return 0
@@ -175,12 +201,9 @@ func (p *packing) narrowest(kind, pods int, shares []share, levels []level) int 
 	for last+1 < len(shares) && shares[last+1].pods >= pods {
 		last++
 	}
-	if !levels[0].soft || pods < p.kinds[kind].count {
-		return last
-	}
-	for at := len(levels) - 1; at > 0; at-- {
+	for at := len(levels) - 1; at > 0 && levels[0].soft && pods == p.kinds[kind].count; at-- {
 		chosen, least := 0, 0
-		for i := last; i >= 0 && levels[at].soft; i-- {
+		for i := last; i >= 0 && levels[at].soft && !levels[at].within; i-- {
 			if room := p.leastRoom(kind, pods, shares[i].nodes, levels[at:]); room > 0 && (least == 0 || room < least) {
 				chosen, least = i, room
 			}
@@ -188,6 +211,9 @@ func (p *packing) narrowest(kind, pods int, shares []share, levels []level) int 
 		if least > 0 {
 			return chosen
 		}
+	}
+	for last > 0 && shares[last-1].pods == shares[last].pods {
+		last--
 	}
 	return last
 }
@@ -202,48 +228,4 @@ func (p *packing) leastRoom(kind, pods int, nodes []*node, levels []level) int {
 		}
 	}
 	return least
-}
-
-// fillOneDomain places all kinds of a bind rule in one domain, the one with the least
-// room left afterwards.
-func (p *packing) fillOneDomain(r *rule) bool {
-	type candidate struct {
-		share
-		spare int
-	}
-	var candidates []candidate
-	for _, s := range p.shares(p.fleet.topologyOf(r.key), p.fleet.inOrder()) {
-		spare := 0
-		for _, k := range r.kinds {
-			count := p.kinds[k].count
-			room := p.capacity(k, s.nodes, p.levelsOf(k), 1<<30)
-			if room < count {
-				spare = -1
-				break
-			}
-			spare += room - count
-		}
-		if spare >= 0 {
-			candidates = append(candidates, candidate{s, spare})
-		}
-	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.spare, b.spare) })
-	before := p.copyBins()
-	for _, c := range candidates[:min(len(candidates), triedDomains)] {
-		if p.fillAll(r.kinds, c.nodes) {
-			return true
-		}
-		p.bins = before
-		before = p.copyBins()
-	}
-	return false
-}
-
-func (p *packing) fillAll(kinds []int, nodes []*node) bool {
-	for _, k := range p.hardestFirst() {
-		if slices.Contains(kinds, k) && !p.fillLevels(k, p.kinds[k].count, nodes, p.levelsOf(k)) {
-			return false
-		}
-	}
-	return true
 }

@@ -21,7 +21,7 @@ func (p *problem) newSearch(kinds []int) *search {
 				among.kinds = append(among.kinds, i)
 			}
 		}
-		if r.kind != prefer && (len(among.kinds) == len(r.kinds) || r.kind == bind && slices.Contains(kinds, r.kinds[0])) {
+		if r.kind != prefer && (len(among.kinds) == len(r.kinds) || r.kind == bind && slices.ContainsFunc(r.owners, func(k int) bool { return slices.Contains(kinds, k) })) {
 			s.rules = append(s.rules, among)
 		}
 	}

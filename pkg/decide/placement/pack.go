@@ -52,7 +52,7 @@ func (p *problem) packAll(gather bool) (k *packing, stuck *kind, gathered bool) 
 		}
 		together := []int{i}
 		if r := p.bound(i); r != nil {
-			if !k.fillOneDomain(r) {
+			if !k.fillOneDomain(r, func(nodes []*node) bool { return k.fillBound(r.kinds, nodes) }) {
 				return k, &p.kinds[i], gathered
 			}
 			together = r.kinds

@@ -42,9 +42,13 @@ type rule struct {
 	kind  ruleKind
 	key   string // the label whose values are the domains, or perNode
 	kinds []int  // bind: all; apart: two, or one twice; others: one
+	// owners are the kinds whose own terms bind: a rule counts for any of them alone, too.
+	owners []int
 	// size is the pods of a slice, or the skew of a spread.
 	size       int
 	minDomains int
+	// within: the level is below the one that is asked for.
+	within bool
 }
 
 // perNode is the key of rules on single nodes; no label has it.
@@ -75,6 +79,7 @@ func (f *Fleet) newProblem(w *workload.Workload, budget int) *problem {
 	for i := range p.kinds {
 		p.addRules(i, of)
 	}
+	p.mergeBinds()
 	for i := range p.kinds {
 		for j := range i {
 			if portConflict(p.kinds[i].set.Template.HostPorts, p.kinds[j].set.Template.HostPorts) {
@@ -112,7 +117,7 @@ func (f *Fleet) newKind(set *workload.PodSet, order int) kind {
 func (p *problem) addRules(i int, of map[string]int) {
 	set := p.kinds[i].set
 	for _, t := range set.Template.Together {
-		r := rule{kind: bind, key: t.TopologyKey, kinds: []int{i}}
+		r := rule{kind: bind, key: t.TopologyKey, kinds: []int{i}, owners: []int{i}}
 		for _, name := range t.PodSets {
 			if j, ok := of[name]; ok && j != i {
 				r.kinds = append(r.kinds, j)
@@ -136,10 +141,15 @@ func (p *problem) addRules(i int, of map[string]int) {
 	}
 	switch t.Mode {
 	case workload.TopologyRequired:
-		p.rules = append(p.rules, rule{kind: bind, key: t.Level, kinds: []int{i}})
+		p.rules = append(p.rules, rule{kind: bind, key: t.Level, kinds: []int{i}, owners: []int{i}})
 	case workload.TopologyPreferred:
 		for _, level := range workload.LevelsDownTo(t.Level) {
 			p.rules = append(p.rules, rule{kind: prefer, key: level, kinds: []int{i}})
+		}
+	}
+	for _, level := range t.LevelsWithin() {
+		if t.SliceSize <= 1 {
+			p.rules = append(p.rules, rule{kind: prefer, key: level, kinds: []int{i}, within: true})
 		}
 	}
 	if t.SliceSize > 1 {
@@ -213,21 +223,4 @@ func (k *kind) asked(column int) int64 {
 		}
 	}
 	return 0
-}
-
-// ruled reports whether a rule concerns a kind's own pods.
-func (p *problem) ruled(kind int) bool {
-	return slices.ContainsFunc(p.rules, func(r rule) bool {
-		return r.kind != prefer && (len(r.kinds) == 1 || r.kind == bind || r.kinds[0] == r.kinds[1]) && slices.Contains(r.kinds, kind)
-	})
-}
-
-// bound returns the rule that binds a kind to one domain, nil when there is none.
-func (p *problem) bound(kind int) *rule {
-	for i, r := range p.rules {
-		if r.kind == bind && slices.Contains(r.kinds, kind) {
-			return &p.rules[i]
-		}
-	}
-	return nil
 }

@@ -144,13 +144,21 @@ func (s *spots) weigh(candidate *spot, n *node) {
 	heap.Push(s, candidate)
 }
 
+// best returns the node of the best spot, nil when there is none.
+func (s *spots) best() *node {
+	if len(s.heap) == 0 {
+		return nil
+	}
+	if n := s.heap[0].single; n != nil {
+		return n
+	}
+	return s.heap[0].first(s.bins)
+}
+
 // placeOne places a pod on the best spot.
 func (s *spots) placeOne() {
+	n := s.best()
 	best := heap.Pop(s).(*spot)
-	n := best.single
-	if n == nil {
-		n = best.first(s.bins)
-	}
 	s.put(s.kind, n)
 	if following := best.first(s.bins); following != nil {
 		best.name = following.Name

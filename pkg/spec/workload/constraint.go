@@ -54,6 +54,10 @@ type Topology struct {
 	// the pod set is a multiple of it. 0 and 1 mean no slices.
 	SliceSize  int    `json:"sliceSize,omitempty"`
 	SliceLevel string `json:"sliceLevel,omitempty"`
+	// Within is empty until the set has a flavor with a Topology: the labels of its levels down
+	// to the one above single nodes, with commas between them. Within a domain of Level
+	// the set takes few domains of the levels below it, too.
+	Within string `json:"-"`
 }
 
 // Conflicts reports whether two pods with these ports cannot share a node.

@@ -8,6 +8,9 @@ import (
 // levelSeparator joins the labels of a level of a Topology; no key of a label has it.
 const levelSeparator = ","
 
+// hostnameLabel is the label of Kubernetes of which each node has a value of its own.
+const hostnameLabel = "kubernetes.io/hostname"
+
 // MostLevels bounds the levels of a Topology, as in Kueue.
 const MostLevels = 16
 
@@ -33,6 +36,14 @@ func LevelsDownTo(level string) []string {
 		levels = append(levels, strings.Join(keys[:i+1], levelSeparator))
 	}
 	return levels
+}
+
+// LevelsWithin returns the levels below the one that a set asks for, the highest first.
+func (t *Topology) LevelsWithin() []string {
+	if t.Level == "" || !strings.HasPrefix(t.Within, t.Level+levelSeparator) {
+		return nil
+	}
+	return LevelsDownTo(t.Within)[len(LevelKeys(t.Level)):]
 }
 
 // DomainOf returns the domain of a level of a node with these labels, and false for a node that is
@@ -73,7 +84,7 @@ func (s PodSet) InLevels(levels []string) PodSet {
 				}
 			}
 		}
-		t.Level = level
+		t.Level, t.Within = level, aboveNodes(levels)
 	}
 	if level, ok := LevelIn(levels, t.SliceLevel); ok {
 		t.SliceLevel = level
@@ -106,6 +117,14 @@ func (s PodSet) On(labels map[string]string) PodSet {
 		s.Template.Together[i].TopologyKey = LevelOn(s.Template.Together[i].TopologyKey, labels)
 	}
 	return s
+}
+
+// aboveNodes is the lowest level whose domains are no single nodes.
+func aboveNodes(levels []string) string {
+	if last := len(levels) - 1; levels[last] == hostnameLabel {
+		levels = levels[:last]
+	}
+	return strings.Join(levels, levelSeparator)
 }
 
 // Requiring adds a requirement to each alternative of a node affinity.

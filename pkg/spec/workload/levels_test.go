@@ -99,7 +99,7 @@ func TestAPodSetInTheLevelsOfATopology(t *testing.T) {
 	rack, _ := workload.LevelIn(racks, racks[1])
 	host, _ := workload.LevelIn(racks, racks[2])
 	want := set
-	want.Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: rack, SliceSize: 2, SliceLevel: host}
+	want.Topology = &workload.Topology{Mode: workload.TopologyRequired, Level: rack, Within: rack, SliceSize: 2, SliceLevel: host}
 	want.Template.Affinity = []workload.NodeTerm{
 		{Labels: append([]workload.Requirement{gpu}, exists(racks...)...)}, {Labels: exists(append([]string{"spare"}, racks...)...)},
 	}
