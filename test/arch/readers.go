@@ -54,7 +54,7 @@ func readings() map[string]reading {
 		// HTTP.
 		"services/intake/internal/httpserver":    by(2, "services/intake/internal/httpserver.FuzzTokens", "services/intake/internal/httpserver.FuzzRequest"),
 		"services/internal/client/overhttp":      by(5, "services/internal/client/overhttp.FuzzAnswer"),
-		"services/intake/internal/policywebhook": by(5, "services/intake/internal/policywebhook.FuzzReview"),
+		"services/intake/internal/policywebhook": by(4, "services/intake/internal/policywebhook.FuzzReview"),
 		// Files, and what is applied.
 		"pkg/policyfile/kueue":              by(1, kueue),
 		"pkg/policyfile/queuesfile":         by(0, "pkg/policyfile/queuesfile.FuzzRead"),

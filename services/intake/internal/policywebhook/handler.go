@@ -1,7 +1,6 @@
 package policywebhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"muster.dev/muster/deploy/policy"
+	"muster.dev/muster/pkg/message/bounds"
 	"muster.dev/muster/pkg/service/inflight"
 )
 
@@ -125,7 +125,7 @@ const (
 
 // readReview reads a review of bounded depth.
 func readReview(body []byte, depth int) (*admissionv1.AdmissionRequest, error) {
-	if err := checkDepth(body, depth); err != nil {
+	if err := (bounds.JSON{Depth: depth}).Check(body); err != nil {
 		return nil, fmt.Errorf("read the review: %w", err)
 	}
 	var review admissionv1.AdmissionReview
@@ -139,26 +139,4 @@ func readReview(body []byte, depth int) (*admissionv1.AdmissionRequest, error) {
 		return nil, errors.New("request: is missing, or has no uid")
 	}
 	return review.Request, nil
-}
-
-// checkDepth refuses JSON that is nested too deep, before it is decoded.
-func checkDepth(body []byte, most int) error {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	for depth := 0; ; {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > most {
-				return fmt.Errorf("is nested more than %d deep", most)
-			}
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-	}
 }
