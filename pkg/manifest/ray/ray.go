@@ -32,7 +32,7 @@ const (
 
 // Bounds of a gang.
 const (
-	MaxPods   = 10_000
+	MaxPods   = workload.MostPods
 	maxGroups = 32
 )
 

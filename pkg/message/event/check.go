@@ -54,9 +54,10 @@ func CheckObservation(subject string, payload Payload, now time.Time) error {
 	return CheckReported(payload, now)
 }
 
-// CheckReported returns an error, which wraps ErrMalformed, for what no honest watcher or
-// dispatcher reports: amounts that cannot be counted, text that cannot be stored, more
-// than a node or gang has, a session from the far future. Other payloads pass.
+// CheckReported returns an error, which wraps ErrMalformed, for what no honest watcher,
+// dispatcher or intake reports: amounts that cannot be counted, text that cannot be stored, more
+// than a node or gang has, a session from the far future, a workload that no manifest becomes.
+// Other payloads pass.
 func CheckReported(payload Payload, now time.Time) error {
 	c := &check{}
 	switch p := payload.(type) {
@@ -86,6 +87,10 @@ func CheckReported(payload Payload, now time.Time) error {
 		if lasts := time.Duration(p.For); lasts <= 0 || lasts > PermissionMost {
 			c.fail("permission for %s; want more than 0 and at most %s", lasts, PermissionMost)
 		}
+	case *WorkloadSubmitted:
+		c.submission(p)
+	case *WorkloadCancel:
+		c.cancellation(p)
 	}
 	if c.err != nil {
 		return fmt.Errorf("%w: %s event: %w", ErrMalformed, payload.EventType(), c.err)

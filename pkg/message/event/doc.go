@@ -14,8 +14,8 @@
 //	budget.go
 //
 // An event becomes bytes by New and Envelope.Encode, or by Marshal in one step. Parse and Decode
-// read them. subjects.go lists where each is published. What the key of a cluster can publish
-// is checked against bounds before it is used (check.go).
+// read them. subjects.go lists where each is published. What the key of a cluster can publish is
+// checked against bounds before it is decoded (bounds.go), and before it is used (check.go).
 //
 // It is not for transport (package bus) and not for meaning (package workload).
 package event

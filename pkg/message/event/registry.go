@@ -34,13 +34,17 @@ var registry = sync.OnceValue(func() map[string]reflect.Type {
 func Types() []string { return slices.Sorted(maps.Keys(registry())) }
 
 // Decode returns the payload of the envelope as a pointer to its Go type. Errors
-// wrap ErrUnknownType or ErrMalformed.
+// wrap ErrUnknownType or ErrMalformed. It refuses data that is nested too deep or has too many
+// values before it decodes it.
 func Decode(e Envelope) (Payload, error) {
 	of, known := registry()[e.Type]
 	if !known {
 		return nil, fmt.Errorf("%w %q in event %q", ErrUnknownType, e.Type, e.ID)
 	}
 	payload := reflect.New(of).Interface().(Payload)
+	if err := boundsOf(payload).Check(e.Data); err != nil {
+		return nil, fmt.Errorf("%w: data of %s event %.200q %w", ErrMalformed, e.Type, e.ID, err)
+	}
 	if err := json.Unmarshal(e.Data, payload); err != nil {
 		return nil, fmt.Errorf("%w: data of %s event %q: %w", ErrMalformed, e.Type, e.ID, err)
 	}

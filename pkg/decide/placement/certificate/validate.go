@@ -27,28 +27,14 @@ func (d *Document) validate() error {
 }
 
 func (d *Document) validatePodSets() error {
-	if err := workload.CheckComplexity(d.PodSets); err != nil {
+	if err := workload.CheckPodSets(d.PodSets, maxPods, maxAmount); err != nil {
 		return err
 	}
-	pods, names := 0, map[string]bool{}
 	for i := range d.PodSets {
 		set := &d.PodSets[i]
-		if set.Count < 0 || set.Count > maxPods {
-			return fmt.Errorf("pod set %.80q: %d pods; want 0 to %d", set.Name, set.Count, maxPods)
-		}
-		if pods += set.Count; names[set.Name] {
-			return fmt.Errorf("two pod sets have the name %.80q", set.Name)
-		}
-		names[set.Name] = true
-		if err := amounts(set.Template.Requests); err != nil {
-			return fmt.Errorf("requests of pod set %.80q: %w", set.Name, err)
-		}
 		if slices.ContainsFunc(set.Template.HostPorts, func(p workload.HostPort) bool { return p.IP != "" }) {
 			return fmt.Errorf("pod set %.80q has host ports with addresses, which no certificate has", set.Name)
 		}
-	}
-	if pods == 0 || pods > maxPods {
-		return fmt.Errorf("the workload has %d pods; want 1 to %d", pods, maxPods)
 	}
 	return nil
 }

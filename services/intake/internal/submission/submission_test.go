@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -319,8 +320,27 @@ func FuzzRead(f *testing.F) {
 			if result.Event.ID == "" || result.Subject == "" || strings.Contains(fmt.Sprint(result.Rejection), "cannot read the submission: ") {
 				t.Fatalf("result %+v", result)
 			}
+			passesTheDoor(t, result)
 		}
 	})
+}
+
+// passesTheDoor checks that queue-manager takes from the intake of a further cluster what this one
+// accepts.
+func passesTheDoor(t *testing.T, result Result) {
+	t.Helper()
+	if result.Rejection != nil {
+		return
+	}
+	payload, err := event.Decode(result.Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submitted := payload.(*event.WorkloadSubmitted)
+	submitted.Workload.Namespace = cmp.Or(submitted.Workload.Namespace, "n") // an object has one
+	if err := event.CheckReported(submitted, time.Now()); err != nil {
+		t.Fatalf("%v: %s", err, result.Event.Data)
+	}
 }
 
 // TestNamesAreChecked: attributes that cannot be printed or stored are refused; the
