@@ -33,7 +33,7 @@ func readings() map[string]reading {
 		// Messages on NATS.
 		"pkg/bus":                             by(2, "pkg/bus.FuzzGuard"),
 		"pkg/message/event":                   by(2, "pkg/message/event.FuzzDecode", "services/queue-manager/internal/engine.FuzzApply"),
-		"pkg/message/query":                   by(5, "pkg/message/query.FuzzRequest"),
+		"pkg/message/query":                   by(3, "pkg/message/query.FuzzRequest"),
 		"services/intake/internal/submission": by(4, submission),
 		// Manifests, at every interface.
 		"pkg/manifest/appwrapper":   by(1, wrapper),

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,11 @@ func TestCarriedContentIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	good.Digest = digest
-	changed, large := good, good
+	changed, large, many := good, good, good
+	many.Data = map[string][]byte{}
+	for i := range MostCarriedKeys {
+		many.Data[fmt.Sprint(i)] = nil
+	}
 	changed.Text = map[string]string{"a": "another"}
 	large.Text = map[string]string{"a": strings.Repeat("x", MaxCarried)}
 	for name, c := range map[string]struct {
@@ -25,6 +30,8 @@ func TestCarriedContentIsChecked(t *testing.T) {
 		"a failure":       {CarriedFound{Error: "there is none", Object: &good}, `cluster "main": there is none`},
 		"nothing":         {CarriedFound{}, "has no object"},
 		"another content": {CarriedFound{Object: &changed}, "another digest"},
+		"busy":            {CarriedFound{Busy: true, Error: "8 objects are being read", Object: &good}, `cluster "main": 8 objects are being read`},
+		"many keys":       {CarriedFound{Object: &many}, "has 1001 keys; at most 1000 are carried"},
 		"too much":        {CarriedFound{Object: &large}, "at most 524288 are carried"},
 	} {
 		t.Run(name, func(t *testing.T) {

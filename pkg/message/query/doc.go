@@ -11,5 +11,8 @@
 // answer. A Transport is a connection to NATS (client.go) or, for clients without NATS, the
 // HTTP API. A Patient client asks again while queue-manager is busy (patient.go).
 //
+// What the keys of clusters may ask has a bounded size, and each cluster a bounded number of questions
+// that are answered at once (percluster.go).
+//
 // It is not for work, which is submitted and cancelled by events (package event).
 package query

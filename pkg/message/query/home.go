@@ -3,12 +3,11 @@ package query
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 
+	"muster.dev/muster/pkg/message/bounds"
+	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -17,6 +16,11 @@ const homePrefix = "muster.home."
 
 // homeAtOnce bounds the requests of one cluster that are answered at once.
 const homeAtOnce = 16
+
+// homeBounds are of a request with a submission; package event bounds what is in it.
+func homeBounds() bounds.JSON {
+	return bounds.JSON{Bytes: 2 * event.MaxSubmission, Depth: 110, Values: 60_000}
+}
 
 // HomeSubject is where the intake of a further cluster submits, cancels and reads the objects of
 // a queue that users made there with kubectl. NATS lets its user ask for its own cluster and its
@@ -54,59 +58,5 @@ func (c *Client) Home(ctx context.Context, cluster, queue string, request HomeRe
 // HandleHome answers the requests of the intakes of all further clusters until ctx ends, a few of
 // each cluster at once.
 func HandleHome(ctx context.Context, nc *nats.Conn, answer func(ctx context.Context, cluster, queue string, r HomeRequest) (HomeAnswer, error)) error {
-	return handlePerCluster(ctx, nc, HomeSubject("*", "*"), homePrefix, answer)
-}
-
-// handlePerCluster answers requests on subjects of clusters until ctx ends, a few of each cluster at
-// once. What follows the prefix is the cluster, and rest what is behind it.
-func handlePerCluster[Request, Answer any](ctx context.Context, nc *nats.Conn, subject, prefix string,
-	answer func(ctx context.Context, cluster, rest string, r Request) (Answer, error),
-) error {
-	var turns perCluster
-	return subscribe(ctx, nc, subject, func(msg *nats.Msg) {
-		request, err := read[Request](msg.Subject, msg.Data)
-		if err != nil {
-			respond(msg, nil, err)
-			return
-		}
-		cluster, rest, _ := strings.Cut(strings.TrimPrefix(msg.Subject, prefix), ".")
-		if !turns.take(cluster) {
-			respond(msg, nil, Busy(fmt.Sprintf("%d requests of cluster %.80q are being answered; try again", homeAtOnce, cluster)))
-			return
-		}
-		go func() {
-			defer turns.giveBack(cluster)
-			ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-			defer cancel()
-			result, err := answer(ctx, cluster, rest, request)
-			respond(msg, result, err)
-		}()
-	})
-}
-
-// perCluster counts the requests of each cluster that are being answered.
-type perCluster struct {
-	mu   sync.Mutex
-	open map[string]int
-}
-
-func (p *perCluster) take(cluster string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open[cluster] >= homeAtOnce {
-		return false
-	}
-	if p.open == nil {
-		p.open = map[string]int{}
-	}
-	p.open[cluster]++
-	return true
-}
-
-func (p *perCluster) giveBack(cluster string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open[cluster]--; p.open[cluster] <= 0 {
-		delete(p.open, cluster)
-	}
+	return handlePerCluster(ctx, nc, door{HomeSubject("*", "*"), homePrefix, homeAtOnce, homeBounds()}, answer)
 }

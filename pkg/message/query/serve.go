@@ -21,13 +21,6 @@ const serversQueue = "queue-manager"
 func Handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
 	answer func(context.Context, Request) (Answer, error),
 ) error {
-	return handle(ctx, nc, subject, func(ctx context.Context, _ string, r Request) (Answer, error) { return answer(ctx, r) })
-}
-
-// handle is Handle with the subject on which the request came.
-func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
-	answer func(ctx context.Context, subject string, r Request) (Answer, error),
-) error {
 	return subscribe(ctx, nc, subject, func(msg *nats.Msg) {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
@@ -36,7 +29,7 @@ func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject str
 			respond(msg, nil, err)
 			return
 		}
-		result, err := answer(ctx, msg.Subject, request)
+		result, err := answer(ctx, request)
 		respond(msg, result, err)
 	})
 }
@@ -68,8 +61,11 @@ func HandleEach[Request, Answer any](ctx context.Context, nc *nats.Conn, subject
 	})
 }
 
-// read reads a request.
+// read reads a request. One that has no fields is not decoded, however long it is.
 func read[Request any](subject string, data []byte) (request Request, err error) {
+	if _, is := any(request).(struct{}); is {
+		return request, nil
+	}
 	if err := json.Unmarshal(data, &request); err != nil {
 		return request, fmt.Errorf("request is not the JSON that %s takes: %w", subject, err)
 	}

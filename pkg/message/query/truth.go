@@ -3,8 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -76,10 +74,15 @@ func (c *Client) Truth(ctx context.Context, cluster string, id workload.ID) (Tru
 	return ask[TruthAnswer](ctx, c.transport, TruthSubject(cluster), TruthRequest{ID: id})
 }
 
-// HandleTruth answers the questions of the dispatchers of all clusters until ctx ends. find returns a
-// page with the workload, or an empty one.
+// truthAtOnce bounds the questions of one cluster that are answered at once; its dispatcher asks
+// again while it is busy.
+const truthAtOnce = 32
+
+// HandleTruth answers the questions of the dispatchers of all clusters until ctx ends, a few of each
+// at once. find returns a page with the workload, or an empty one.
 func HandleTruth(ctx context.Context, nc *nats.Conn, find func(context.Context, WorkloadsRequest) (WorkloadsAnswer, error)) error {
-	err := handle(ctx, nc, TruthSubject("*"), func(ctx context.Context, on string, r TruthRequest) (TruthAnswer, error) {
+	at := door{TruthSubject("*"), truthPrefix, truthAtOnce, smallRequest()}
+	return handlePerCluster(ctx, nc, at, func(ctx context.Context, cluster, _ string, r TruthRequest) (TruthAnswer, error) {
 		if r.ID == "" {
 			return TruthAnswer{}, errors.New("the request names no workload; want its id")
 		}
@@ -87,10 +90,6 @@ func HandleTruth(ctx context.Context, nc *nats.Conn, find func(context.Context, 
 		if err != nil || len(page.Workloads) == 0 {
 			return TruthAnswer{}, err
 		}
-		return TruthAnswer{Workload: TruthOf(strings.TrimPrefix(on, truthPrefix), page.Workloads[0])}, nil
+		return TruthAnswer{Workload: TruthOf(cluster, page.Workloads[0])}, nil
 	})
-	if err != nil {
-		return fmt.Errorf("serve questions of dispatchers: %w", err)
-	}
-	return nil
 }

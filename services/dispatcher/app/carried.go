@@ -37,7 +37,7 @@ func (c carrier) Place(ctx context.Context, to kubernetes.CarriedCopy) error {
 // carry has the reconciler copy objects of other clusters, and serves those of this cluster, until
 // ctx ends.
 func (d *dispatcher) carry(ctx context.Context, reconciler *reconcile.Reconciler) error {
-	queries := query.NewClient(d.bus.Conn())
+	queries := query.NewClient(d.bus.Conn()).Patient()
 	reconciler.SetCarrier(carrier{d.config.Cluster, queries, d.client})
 	return query.HandleCarried(ctx, d.bus.Conn(), d.config.Cluster, d.client.ReadCarried)
 }

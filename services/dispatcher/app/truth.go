@@ -23,7 +23,7 @@ const (
 // queue-manager or accounts.conf of an earlier version has another question, about workloads of all
 // clusters, to which the present accounts.conf gives no right.
 func truthOf(b *bus.Bus, cluster string) reconcile.Truth {
-	queries := query.NewClient(b.Conn())
+	queries := query.NewClient(b.Conn()).Patient()
 	var earlier atomic.Pointer[time.Time] // until when the other question is asked
 	return func(ctx context.Context, id workload.ID) (*workload.Record, error) {
 		if until := earlier.Load(); until == nil || time.Now().After(*until) {

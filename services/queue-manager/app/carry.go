@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,12 +23,15 @@ type carries struct {
 // answer answers the dispatcher of a cluster: only about workloads that have their places there, and
 // only with what their queue carries.
 func (c carries) answer(ctx context.Context, cluster string, r query.CarryRequest) (query.CarryAnswer, error) {
+	if r.Workload == "" {
+		return query.CarryAnswer{}, errors.New("the request names no workload; want its id")
+	}
 	page, err := c.find(ctx, query.WorkloadsRequest{ID: r.Workload})
 	if err != nil {
 		return query.CarryAnswer{}, err
 	}
 	none := func(w workload.Record) bool { return !w.Holding || w.Cluster != cluster || w.Attempt != r.Attempt }
-	if r.Workload == "" || len(page.Workloads) == 0 || none(page.Workloads[0]) {
+	if len(page.Workloads) == 0 || none(page.Workloads[0]) {
 		return query.CarryAnswer{}, fmt.Errorf("attempt %d of workload %.80q has no places in cluster %q", r.Attempt, r.Workload, cluster)
 	}
 	w := page.Workloads[0]

@@ -54,7 +54,7 @@ func TestWhatAQueueCarries(t *testing.T) {
 		"a cluster where it has no places": {"west", func(*query.CarryRequest) {}, "has no places"},
 		"another attempt":                  {cluster, func(r *query.CarryRequest) { r.Attempt = 2 }, "has no places"},
 		"a gang that waits":                {cluster, func(r *query.CarryRequest) { r.Workload = waiting }, "has no places"},
-		"no gang":                          {cluster, func(r *query.CarryRequest) { r.Workload = "" }, "has no places"},
+		"no gang":                          {cluster, func(r *query.CarryRequest) { r.Workload = "" }, "names no workload"},
 		"another object":                   {cluster, func(r *query.CarryRequest) { r.Name = "token" }, "carries no Secret"},
 		"another kind":                     {cluster, func(r *query.CarryRequest) { r.Kind = workload.KindConfigMap }, "carries no ConfigMap"},
 		"an object of the cluster itself":  {cluster, func(r *query.CarryRequest) { r.Kind, r.Name = workload.KindConfigMap, "own" }, "carries no ConfigMap"},
