@@ -58,6 +58,9 @@ type WorkloadsRequest struct {
 	Within []Place `json:"within,omitempty"`
 	// Labels are conditions on the labels of the manifest, all of which hold.
 	Labels []LabelRequirement `json:"labels,omitempty"`
+	// Home is the cluster where the objects of the workloads were made with kubectl. Queue-manager
+	// itself sets it, for the intake of that cluster.
+	Home string `json:"-"`
 	// Order is that of submission when it is empty, or OrderPosition. An older queue-manager has
 	// the first alone.
 	Order string `json:"order,omitempty"`

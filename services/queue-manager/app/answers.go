@@ -48,8 +48,11 @@ func answer(ctx context.Context, b *bus.Bus, ledger *store.Store, estimates *for
 	}); err != nil {
 		return err
 	}
-	if err := query.Handle(ctx, nc, query.StraysSubject, func(ctx context.Context, _ struct{}) (query.StraysAnswer, error) {
-		return ledger.Strays(ctx)
+	// The dispatchers of all clusters ask that: none keeps the others from their answer.
+	if err := answerShared(ctx, b, query.StraysSubject, "the rules for stray pods", func() (query.StraysAnswer, error) {
+		bounded, cancel := context.WithTimeout(ctx, queuesTimeout)
+		defer cancel()
+		return ledger.Strays(bounded)
 	}); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func answerWorkloads(ctx context.Context, b *bus.Bus, ledger *store.Store, estim
 	if err := query.Handle(ctx, nc, query.WorkloadsSubject, find); err != nil {
 		return err
 	}
-	if err := query.HandleHome(ctx, nc, homes{b, find}.answer); err != nil {
+	if err := query.HandleHome(ctx, nc, newHomes(b, find).answer); err != nil {
 		return err
 	}
 	carrier, err := query.NewCarrier(ctx, nc)
@@ -132,7 +135,7 @@ func reportUsage(ctx context.Context, ledger *store.Store, r query.UsageRequest)
 const (
 	// maxSharing bounds the callers that wait for the same answers.
 	maxSharing = 256
-	// queuesTimeout bounds the reading of all queues.
+	// queuesTimeout bounds the reading of all queues, or of their rules.
 	queuesTimeout = 10 * time.Second
 )
 

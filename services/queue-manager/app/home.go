@@ -2,10 +2,11 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
@@ -24,6 +25,15 @@ type homes struct {
 	bus publisher
 	// find returns a page of workloads, with their estimates.
 	find func(context.Context, query.WorkloadsRequest) (query.WorkloadsAnswer, error)
+	// reading has a place for each message that is being decoded.
+	reading chan struct{}
+}
+
+// readAtOnce bounds the messages that are decoded at once: decoded, one may take 10 MB.
+const readAtOnce = 2
+
+func newHomes(to publisher, find func(context.Context, query.WorkloadsRequest) (query.WorkloadsAnswer, error)) homes {
+	return homes{to, find, make(chan struct{}, readAtOnce)}
 }
 
 // answer answers a request of the intake of a cluster about a queue.
@@ -40,28 +50,47 @@ func (h homes) answer(ctx context.Context, cluster, queue string, r query.HomeRe
 	return query.HomeAnswer{}, errors.New("the request has not exactly one of message, ids and waiting")
 }
 
-// page returns a page of workloads without those whose objects are not in the cluster.
+// page returns a page of the workloads whose objects are in the cluster.
 func (h homes) page(ctx context.Context, cluster string, r query.WorkloadsRequest) (query.HomeAnswer, error) {
+	r.Home = cluster
 	page, err := h.find(ctx, r)
 	if err != nil {
 		return query.HomeAnswer{}, err
 	}
-	own := slices.DeleteFunc(page.Workloads, func(w workload.Record) bool { return w.Home() != cluster })
-	return query.HomeAnswer{Workloads: own, Next: page.Next}, nil
+	return query.HomeAnswer{Workloads: page.Workloads, Next: page.Next}, nil
 }
 
 // publish stores a message of the intake of a cluster with those of the queue.
 func (h homes) publish(ctx context.Context, cluster, queue string, r query.HomeRequest) (uint64, error) {
+	made, err := h.read(ctx, cluster, queue, r)
+	if err != nil {
+		return 0, fmt.Errorf("message of cluster %q about queue %q: %w", cluster, queue, err)
+	}
+	published, err := h.bus.PublishAsync(event.WorkloadSubject(queue), made)
+	if err != nil {
+		return 0, err
+	}
+	return published.Stored(ctx)
+}
+
+// read returns the message to store. It refuses what is not about an object of the cluster.
+func (h homes) read(ctx context.Context, cluster, queue string, r query.HomeRequest) (made event.Envelope, err error) {
+	if r.UID == "" || len(r.UID) > longestUID {
+		return made, fmt.Errorf("uid: %.80q has %d bytes; want that of the object", r.UID, len(r.UID))
+	}
 	envelope, err := event.Parse(r.Message)
 	if err != nil {
-		return 0, fmt.Errorf("read the message: %w", err)
+		return made, err
 	}
-	payload, err := event.Decode(envelope)
+	if !slices.Contains(homeTypes(), envelope.Type) {
+		return made, fmt.Errorf("type %.80q: want %s", envelope.Type, strings.Join(homeTypes(), " or "))
+	}
+	if longest := max(len(envelope.ID), len(envelope.Source), len(envelope.Traceparent)); longest > longestAttribute {
+		return made, fmt.Errorf("an attribute of the CloudEvent has %d bytes; want at most %d", longest, longestAttribute)
+	}
+	payload, err := h.decode(ctx, envelope)
 	if err != nil {
-		return 0, fmt.Errorf("read the message: %w", err)
-	}
-	if r.UID == "" {
-		return 0, errors.New("uid: is missing; want that of the object")
+		return made, err
 	}
 	id := event.WorkloadID(workload.ByKubernetes+"/"+cluster, r.UID)
 	switch p := payload.(type) {
@@ -71,33 +100,47 @@ func (h homes) publish(ctx context.Context, cluster, queue string, r query.HomeR
 		if p.Workload != id {
 			err = fmt.Errorf("workload %.80q is not that of object %.80q of cluster %q", p.Workload, r.UID, cluster)
 		}
-	default:
-		err = fmt.Errorf("type %.80q: want %s or %s", envelope.Type, (*event.WorkloadSubmitted)(nil).EventType(), (*event.WorkloadCancel)(nil).EventType())
 	}
 	if err != nil {
-		return 0, fmt.Errorf("message of cluster %q about queue %q: %w", cluster, queue, err)
+		return made, err
 	}
 	// NATS drops a message with the id of another one: no cluster may choose that of another's.
-	made, err := event.New("home/"+cluster+"/"+envelope.ID, envelope.Source, envelope.Time, payload)
-	if err != nil {
-		return 0, err
-	}
+	made, err = event.New("home/"+cluster+"/"+envelope.ID, envelope.Source, envelope.Time, payload)
 	made.Traceparent = envelope.Traceparent
-	published, err := h.bus.PublishAsync(event.WorkloadSubject(queue), made)
-	if err != nil {
-		return 0, err
-	}
-	return published.Stored(ctx)
+	return made, err
 }
 
-// mostCount bounds the pods of a set as much as those of a gang.
-const mostCount = 1_000_000
+const (
+	longestUID       = 128
+	longestAttribute = 1024
+)
 
-// checkHome refuses a submission that is not of an object of the cluster, to the queue. It leaves
-// out what only other intakes set. Queue-manager checks the rest as it does any submission.
+// homeTypes are the messages that the intake of a further cluster may have stored.
+func homeTypes() []string {
+	return []string{(*event.WorkloadSubmitted)(nil).EventType(), (*event.WorkloadCancel)(nil).EventType()}
+}
+
+// decode returns the payload of a message, once there is a place for it.
+func (h homes) decode(ctx context.Context, envelope event.Envelope) (event.Payload, error) {
+	select {
+	case h.reading <- struct{}{}:
+		defer func() { <-h.reading }()
+	case <-ctx.Done():
+		return nil, query.Busy("others are being read; try again")
+	}
+	payload, err := event.Decode(envelope)
+	if err != nil {
+		return nil, err
+	}
+	if submitted, is := payload.(*event.WorkloadSubmitted); is {
+		submitted.Former, submitted.MessageID = "", "" // which only other intakes set
+	}
+	return payload, event.CheckReported(payload, time.Now())
+}
+
+// checkHome refuses a submission that is not of an object of the cluster, to the queue.
 func checkHome(s *event.WorkloadSubmitted, cluster, queue string, id workload.ID) error {
 	w := &s.Workload
-	s.Former, s.MessageID = "", ""
 	switch {
 	case w.ID != id:
 		return fmt.Errorf("workload %.80q is not that of the object", w.ID)
@@ -105,13 +148,8 @@ func checkHome(s *event.WorkloadSubmitted, cluster, queue string, id workload.ID
 		return fmt.Errorf("submitter %.80q is none of the cluster; want %s/%s/USER", w.Submitter, workload.ByKubernetes, cluster)
 	case w.Queue != queue:
 		return fmt.Errorf("queue %.80q of the workload is another one", w.Queue)
-	case !workload.ValidName(w.Namespace) || w.Name == "" || w.Digest == "" || len(w.PodSets) == 0 || !json.Valid(s.Manifest):
-		return errors.New("the workload lacks a namespace, a name, a digest, pod sets or its manifest")
-	}
-	for _, set := range w.PodSets {
-		if set.Count < 0 || set.Count > mostCount || set.Later < 0 || set.Later > set.Count || set.MinCount < 0 || set.MinCount > set.Count || set.Step < 0 || set.Resized != 0 {
-			return fmt.Errorf("pod set %.80q has count %d, later %d, minCount %d, step %d and resized %d", set.Name, set.Count, set.Later, set.MinCount, set.Step, set.Resized)
-		}
+	case len(s.Manifest) == 0:
+		return errors.New("the manifest is missing")
 	}
 	return nil
 }

@@ -2,12 +2,15 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/spec/resource"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/queue-manager/app"
 )
@@ -58,6 +61,7 @@ func TestObjectsOfAFurtherCluster(t *testing.T) {
 		"both":                           {"west", query.HomeRequest{IDs: []workload.ID{other, gang.ID}}, 1},
 		"its workload, for another":      {"east", query.HomeRequest{IDs: []workload.ID{gang.ID}}, 0},
 		"what waits, for another":        {"east", query.HomeRequest{Waiting: true}, 0},
+		"what waits behind its own":      {"west", query.HomeRequest{Waiting: true, After: math.MaxInt64}, 0},
 		"a cluster with the same prefix": {"wes", query.HomeRequest{IDs: []workload.ID{gang.ID}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,25 +86,70 @@ func TestTheIntakeOfAClusterIsBound(t *testing.T) {
 		change(&gang)
 		return request(t, "one", submission(gang))
 	}
+	worker := func(change func(*workload.PodSet)) query.HomeRequest {
+		return changed(func(w *workload.Workload) { change(&w.PodSets[1]) })
+	}
+	manifest := func(content string) query.HomeRequest {
+		return request(t, "one", &event.WorkloadSubmitted{Workload: madeIn("west", "one", "research"), Manifest: json.RawMessage(content)})
+	}
 	victim := w.submit(gangOf("victim", "research", 1))
 	w.waits(victim, workload.ReasonNoNodes)
 	for name, c := range map[string]struct {
 		request query.HomeRequest
 		want    string
 	}{
-		"nothing":                       {query.HomeRequest{}, "exactly one of message, ids and waiting"},
-		"two questions":                 {query.HomeRequest{IDs: []workload.ID{victim}, Waiting: true}, "exactly one of message, ids and waiting"},
-		"too many ids":                  {query.HomeRequest{IDs: make([]workload.ID, query.MaxPage+1)}, "ids: there are"},
-		"no event":                      {query.HomeRequest{Message: json.RawMessage(`[]`), UID: "one"}, "read the message"},
-		"no UID":                        {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message}, "uid: is missing"},
-		"the id of another":             {changed(func(w *workload.Workload) { w.ID = victim }), "is not that of the object"},
-		"another UID":                   {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message, UID: "two"}, "is not that of the object"},
-		"a user of another cluster":     {changed(func(w *workload.Workload) { w.Submitter = "kubernetes/east/ann" }), "is none of the cluster"},
-		"a user over HTTP":              {changed(func(w *workload.Workload) { w.Submitter = "http/ann" }), "is none of the cluster"},
-		"another queue":                 {changed(func(w *workload.Workload) { w.Queue = "theirs" }), "is another one"},
-		"no namespace":                  {changed(func(w *workload.Workload) { w.Namespace = "" }), "lacks a namespace"},
-		"no pods":                       {changed(func(w *workload.Workload) { w.PodSets = nil }), "pod sets"},
-		"fewer pods than none":          {changed(func(w *workload.Workload) { w.PodSets[0].Count = -1 }), "count -1"},
+		"nothing":                   {query.HomeRequest{}, "exactly one of message, ids and waiting"},
+		"two questions":             {query.HomeRequest{IDs: []workload.ID{victim}, Waiting: true}, "exactly one of message, ids and waiting"},
+		"too many ids":              {query.HomeRequest{IDs: make([]workload.ID, query.MaxPage+1)}, "ids: there are"},
+		"no event":                  {query.HomeRequest{Message: json.RawMessage(`[]`), UID: "one"}, "malformed event"},
+		"no UID":                    {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message}, `uid: ""`},
+		"the id of another":         {changed(func(w *workload.Workload) { w.ID = victim }), "is not that of the object"},
+		"another UID":               {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message, UID: "two"}, "is not that of the object"},
+		"a user of another cluster": {changed(func(w *workload.Workload) { w.Submitter = "kubernetes/east/ann" }), "is none of the cluster"},
+		"a user over HTTP":          {changed(func(w *workload.Workload) { w.Submitter = "http/ann" }), "is none of the cluster"},
+		"another queue":             {changed(func(w *workload.Workload) { w.Queue = "theirs" }), "is another one"},
+		"no namespace":              {changed(func(w *workload.Workload) { w.Namespace = "" }), `namespace: ""`},
+		"no pods":                   {changed(func(w *workload.Workload) { w.PodSets = nil }), "has 0 pods"},
+		"fewer pods than none":      {changed(func(w *workload.Workload) { w.PodSets[0].Count = -1 }), `"headgroup": -1 pods`},
+		"more pods than a gang has": {worker(func(s *workload.PodSet) { s.Count = workload.MostPods + 1 }), "10001 pods; want 0 to 10000"},
+		"numbers that overflow":     {worker(func(s *workload.PodSet) { s.Count = math.MaxInt64 }), "want 0 to 10000"},
+		"later than all":            {worker(func(s *workload.PodSet) { s.Later = 2 }), "later: 2"},
+		"a negative minimum":        {worker(func(s *workload.PodSet) { s.MinCount = -1 }), "minCount: -1"},
+		"a negative step":           {worker(func(s *workload.PodSet) { s.Step = -1 }), "step: -1"},
+		"resized before":            {worker(func(s *workload.PodSet) { s.Resized = -5 }), "resized: -5"},
+		"two sets of one name":      {worker(func(s *workload.PodSet) { s.Name = "headgroup" }), `two pod sets have the name "headgroup"`},
+		"a set without a name":      {worker(func(s *workload.PodSet) { s.Name = "" }), "name: is missing"},
+		"a negative request":        {worker(func(s *workload.PodSet) { s.Template.Requests["nvidia.com/gpu"] = -8 }), "nvidia.com/gpu is -8"},
+		"the smallest request":      {worker(func(s *workload.PodSet) { s.Template.Requests["cpu"] = math.MinInt64 }), "cpu is -9223372036854775808"},
+		"no pod slot":               {worker(func(s *workload.PodSet) { delete(s.Template.Requests, "pods") }), "requests.pods: 0"},
+		"many resources": {worker(func(s *workload.PodSet) {
+			for i := range workload.MostRequests {
+				s.Template.Requests[resource.Name(fmt.Sprint("r", i))] = 1
+			}
+		}), "resources; want at most 64"},
+		"a negative default":        {worker(func(s *workload.PodSet) { s.Template.Unset = workload.Unset{"cpu": {{Base: -1}}} }), "cpu is -1 and 0 times the default"},
+		"a default a negative time": {worker(func(s *workload.PodSet) { s.Template.Unset = workload.Unset{"cpu": {{Times: -1}}} }), "cpu is 0 and -1 times the default"},
+		"a default of a device":     {worker(func(s *workload.PodSet) { s.Template.Unset = workload.Unset{"nvidia.com/gpu": {{Times: 1}}} }), "want cpu or memory"},
+		"a negative ask": {worker(func(s *workload.PodSet) {
+			s.Template.Asks = [][]workload.ContainerAsk{{{Name: "c", Limits: resource.List{"cpu": -1}}}}
+		}), `container "c": cpu is -1`},
+		"a negative slice":              {worker(func(s *workload.PodSet) { s.Topology = &workload.Topology{SliceSize: -2, SliceLevel: "rack"} }), "topology.sliceSize: -2"},
+		"a part of a slice":             {worker(func(s *workload.PodSet) { s.Topology = &workload.Topology{SliceSize: 2, SliceLevel: "rack"} }), "topology.sliceSize: 2"},
+		"a negative skew":               {worker(func(s *workload.PodSet) { s.Template.Spread = []workload.Spread{{TopologyKey: "zone", MaxSkew: -1}} }), "maxSkew -1"},
+		"a port past the last":          {worker(func(s *workload.PodSet) { s.Template.HostPorts = []workload.HostPort{{Port: 1 << 20}} }), "hostPorts: 1048576"},
+		"no selector":                   {worker(func(s *workload.PodSet) { s.Clusters = "a b c" }), "want selectors of clusters"},
+		"negative retries":              {changed(func(w *workload.Workload) { w.Life.Tolerance = &workload.Tolerance{Retries: new(-1)} }), "retries: -1"},
+		"a name that is a path":         {changed(func(w *workload.Workload) { w.Name = "../x" }), `name: "../x"`},
+		"another kind":                  {changed(func(w *workload.Workload) { w.Kind = "Pod" }), `kind: "Pod"`},
+		"a long submitter":              {changed(func(w *workload.Workload) { w.Submitter += strings.Repeat("x", 1000) }), "want at most 512"},
+		"a long UID":                    {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message, UID: strings.Repeat("x", 129)}, "has 129 bytes"},
+		"no manifest":                   {request(t, "one", &event.WorkloadSubmitted{Workload: madeIn("west", "one", "research")}), "the manifest is missing"},
+		"a large manifest":              {manifest(`"` + strings.Repeat("x", event.MaxSubmission) + `"`), "manifest has 524290 bytes"},
+		"a manifest with NUL":           {manifest(`{"a": "\u0000"}`), "manifest has the character U+0000"},
+		"a deep manifest":               {manifest(strings.Repeat("[", 200) + strings.Repeat("]", 200)), "is nested more than 110 deep"},
+		"many values":                   {manifest("[" + strings.Repeat("{},", 30_000) + "1]"), "has more than 60000 values"},
+		"many pod sets":                 {changed(func(w *workload.Workload) { w.PodSets = make([]workload.PodSet, workload.MostPodSets+1) }), "129 pod sets"},
+		"many warnings":                 {request(t, "one", &event.WorkloadSubmitted{Workload: madeIn("west", "one", "research"), Manifest: json.RawMessage(`{}`), Warnings: make([]string, 33)}), "33 warnings"},
 		"the cancellation of another's": {request(t, "one", &event.WorkloadCancel{Workload: victim}), "is not that of object"},
 		"an order of operators":         {request(t, "one", &event.WorkloadRelease{Workload: madeIn("west", "one", "research").ID}), "want dev.muster.workload.submitted.v1 or dev.muster.workload.cancel.v1"},
 	} {

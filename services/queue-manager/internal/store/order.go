@@ -57,7 +57,7 @@ func (b *inQueue) ranges(args []any) (ranges []string, all []any) {
 // when there is another page. behind is where the page begins in the order of queues; nil in that
 // of submission and on the first page. labels is the condition on a row, as filter takes it.
 func selectLive(r query.WorkloadsRequest, behind *inQueue, labels func(condition string) string) (statement string, args []any) {
-	where, args := filter(r, labels)
+	where, args := filter(r, "submitter", labels)
 	args = append(args, r.Limit+1)
 	limit := fmt.Sprintf(" LIMIT $%d", len(args))
 	switch {

@@ -62,10 +62,10 @@ func (s *Store) Workloads(ctx context.Context, r query.WorkloadsRequest) (query.
 }
 
 // filter is the part of a statement that selects the workloads of a request;
-// what is not asked for is left out, so that the indexes serve. labels is the condition on a
-// row, given that on the column of labels. In the order of queues it does not select what is behind
-// a place.
-func filter(r query.WorkloadsRequest, labels func(condition string) string) (where string, args []any) {
+// what is not asked for is left out, so that the indexes serve. submitter is that of a row, and
+// labels the condition on a row, given that on the column of labels. In the order of queues it does
+// not select what is behind a place.
+func filter(r query.WorkloadsRequest, submitter string, labels func(condition string) string) (where string, args []any) {
 	where = "submission > $1"
 	args = []any{r.After}
 	add := func(condition string, arg any) {
@@ -86,6 +86,9 @@ func filter(r query.WorkloadsRequest, labels func(condition string) string) (whe
 	}
 	if r.Queue != "" {
 		add("queue = $%d", r.Queue)
+	}
+	if r.Home != "" {
+		add("starts_with("+submitter+", $%d)", workload.ByKubernetes+"/"+r.Home+"/")
 	}
 	if r.AfterID != "" && r.Order != query.OrderPosition {
 		add("submission > coalesce((SELECT submission FROM workloads WHERE id = $%[1]d::uuid), (SELECT max(submission) FROM archive WHERE id = $%[1]d::uuid))", string(r.AfterID))
@@ -193,7 +196,7 @@ func finishedWorkloads(ctx context.Context, tx pgx.Tx, r query.WorkloadsRequest)
 	if len(r.Phases) > 0 && !slices.ContainsFunc(r.Phases, workload.Phase.Final) {
 		return nil, nil // the archive has final phases alone, and no index by phase
 	}
-	where, args := filter(r, func(condition string) string { return condition })
+	where, args := filter(r, "record->>'submitter'", func(condition string) string { return condition })
 	args = append(args, r.Limit+1)
 	rows, err := tx.Query(ctx, `SELECT submission, record FROM archive WHERE `+where+fmt.Sprintf(" ORDER BY submission LIMIT $%d", len(args)), args...)
 	if err != nil {

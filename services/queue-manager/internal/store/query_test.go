@@ -32,6 +32,9 @@ func TestPagesWithinPlaces(t *testing.T) {
 		changes := admitted(int64(i+1), each.name, 1, 1, 1)
 		w := &changes.Added[0].Workload
 		w.Queue, w.Namespace = each.queue, each.namespace
+		if each.queue == "mine" {
+			w.Submitter = "kubernetes/west/ann"
+		}
 		l.commit(t, changes)
 		ids[each.name] = w.ID
 	}
@@ -53,6 +56,10 @@ func TestPagesWithinPlaces(t *testing.T) {
 		"everywhere":               {query.WorkloadsRequest{AfterID: ids["hidden-2"]}, []string{"third", "hidden-3"}, false},
 		"several ids, one is none": {query.WorkloadsRequest{IDs: []workload.ID{ids["third"], "x", ids["first"], "00000000-0000-5000-8000-000000000000"}}, []string{"first", "third"}, false},
 		"ids that are none":        {query.WorkloadsRequest{IDs: []workload.ID{"x"}}, nil, false},
+		"made in a cluster":        {query.WorkloadsRequest{Home: "west"}, []string{"first", "second", "third"}, false},
+		"the first page of these":  {query.WorkloadsRequest{Home: "west", Limit: 1}, []string{"first"}, true},
+		"the last page of these":   {query.WorkloadsRequest{Home: "west", Limit: 2, After: 2}, []string{"second", "third"}, false},
+		"made in another cluster":  {query.WorkloadsRequest{Home: "wes"}, nil, false},
 		"several ids in a queue":   {query.WorkloadsRequest{IDs: []workload.ID{ids["third"], ids["hidden-1"]}, Within: all}, []string{"third"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
