@@ -34,6 +34,11 @@ func (c carrier) Place(ctx context.Context, to kubernetes.CarriedCopy) error {
 	return c.client.PlaceCarried(ctx, to)
 }
 
+// Own implements reconcile.Carrier.
+func (c carrier) Own(ctx context.Context, to kubernetes.CarriedCopy) (there bool, err error) {
+	return c.client.OwnCarried(ctx, to)
+}
+
 // carry has the reconciler copy objects of other clusters, and serves those of this cluster, until
 // ctx ends.
 func (d *dispatcher) carry(ctx context.Context, reconciler *reconcile.Reconciler) error {

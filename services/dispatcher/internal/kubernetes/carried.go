@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,73 +62,138 @@ func checkSecretType(of corev1.SecretType) error {
 	return nil
 }
 
+// carriedAPI is the API of one kind of objects in a namespace.
+type carriedAPI[T metav1.Object] interface {
+	Create(ctx context.Context, made T, options metav1.CreateOptions) (T, error)
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	Update(ctx context.Context, changed T, options metav1.UpdateOptions) (T, error)
+}
+
 // PlaceCarried makes a copy. One that is there for another gang gets the present content and more
 // owners, and what is no copy stays as it is: the namespace has its own.
 func (c *Client) PlaceCarried(ctx context.Context, to CarriedCopy) error {
 	if err := to.Content.Check(); err != nil {
 		return err
 	}
-	meta := metav1.ObjectMeta{Namespace: to.Namespace, Name: to.Name, OwnerReferences: to.Owners}
-	to.mark(&meta)
-	if to.Kind == workload.KindSecret {
-		if err := checkSecretType(corev1.SecretType(to.Content.Type)); err != nil {
+	if err := to.checkOwners(); err != nil {
+		return err
+	}
+	meta := metav1.ObjectMeta{Namespace: to.Namespace, Name: to.Name, OwnerReferences: to.Owners, Annotations: to.marks(nil)}
+	switch to.Kind {
+	case workload.KindConfigMap:
+		made := &corev1.ConfigMap{ObjectMeta: meta, Data: to.Content.Text, BinaryData: to.Content.Data}
+		return place(ctx, c.core.CoreV1().ConfigMaps(to.Namespace), to, made, func(found *corev1.ConfigMap) error {
+			found.Data, found.BinaryData = made.Data, made.BinaryData
+			return nil
+		})
+	case workload.KindSecret:
+		made := &corev1.Secret{ObjectMeta: meta, Type: corev1.SecretType(to.Content.Type), Data: to.Content.Data}
+		if err := checkSecretType(made.Type); err != nil {
 			return err
 		}
-		return c.placeSecret(ctx, to, &corev1.Secret{ObjectMeta: meta, Type: corev1.SecretType(to.Content.Type), Data: to.Content.Data})
+		return place(ctx, c.core.CoreV1().Secrets(to.Namespace), to, made, func(found *corev1.Secret) error {
+			if found.Type != made.Type {
+				return fmt.Errorf("the copy that is there has type %q, which cannot become %q; delete it", found.Type, made.Type)
+			}
+			found.Data = made.Data
+			return nil
+		})
 	}
-	return c.placeConfigMap(ctx, to, &corev1.ConfigMap{ObjectMeta: meta, Data: to.Content.Text, BinaryData: to.Content.Data})
+	return fmt.Errorf("kind %q is not carried", to.Kind)
 }
 
-func (c *Client) placeConfigMap(ctx context.Context, to CarriedCopy, made *corev1.ConfigMap) error {
-	api := c.core.CoreV1().ConfigMaps(to.Namespace)
+// place creates a copy, or has fill change the one that is there.
+func place[T metav1.Object](ctx context.Context, api carriedAPI[T], to CarriedCopy, made T, fill func(found T) error) error {
 	_, err := api.Create(ctx, made, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	found, err := api.Get(ctx, to.Name, metav1.GetOptions{})
-	if err != nil || !to.adopts(&found.ObjectMeta) {
+	if err != nil || !isCopy(found) {
 		return err
 	}
-	found.Data, found.BinaryData = made.Data, made.BinaryData
-	_, err = api.Update(ctx, found, metav1.UpdateOptions{})
+	changed, err := to.addOwners(found)
+	if err != nil {
+		return err
+	}
+	if annotations := found.GetAnnotations(); annotations[kube.CarriedDigestKey] != to.Content.Digest || annotations[kube.CarriedFromKey] != to.From {
+		if err := fill(found); err != nil {
+			return err
+		}
+		found.SetAnnotations(to.marks(annotations))
+		changed = true
+	}
+	if changed {
+		_, err = api.Update(ctx, found, metav1.UpdateOptions{})
+	}
 	return err
 }
 
-func (c *Client) placeSecret(ctx context.Context, to CarriedCopy, made *corev1.Secret) error {
-	api := c.core.CoreV1().Secrets(to.Namespace)
-	_, err := api.Create(ctx, made, metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) {
-		return err
+// OwnCarried adds the owners to a copy that is there, of which the content stays, and reports whether
+// there is an object of the name, be it a copy or the namespace's own.
+func (c *Client) OwnCarried(ctx context.Context, to CarriedCopy) (there bool, err error) {
+	if err := to.checkOwners(); err != nil {
+		return false, err
 	}
+	switch to.Kind {
+	case workload.KindConfigMap:
+		return own(ctx, c.core.CoreV1().ConfigMaps(to.Namespace), to)
+	case workload.KindSecret:
+		return own(ctx, c.core.CoreV1().Secrets(to.Namespace), to)
+	}
+	return false, fmt.Errorf("kind %q is not carried", to.Kind)
+}
+
+func own[T metav1.Object](ctx context.Context, api carriedAPI[T], to CarriedCopy) (there bool, err error) {
 	found, err := api.Get(ctx, to.Name, metav1.GetOptions{})
-	if err != nil || !to.adopts(&found.ObjectMeta) {
-		return err
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	found.Data = made.Data
-	_, err = api.Update(ctx, found, metav1.UpdateOptions{})
-	return err
+	if err != nil || !isCopy(found) {
+		return err == nil, err
+	}
+	changed, err := to.addOwners(found)
+	if changed {
+		_, err = api.Update(ctx, found, metav1.UpdateOptions{})
+	}
+	return err == nil, err
 }
 
-// mark notes on a copy from where it is, and its digest.
-func (to CarriedCopy) mark(meta *metav1.ObjectMeta) {
-	if meta.Annotations == nil {
-		meta.Annotations = map[string]string{}
-	}
-	meta.Annotations[kube.CarriedFromKey], meta.Annotations[kube.CarriedDigestKey] = to.From, to.Content.Digest
-}
+// isCopy reports whether an object is from another cluster.
+func isCopy(object metav1.Object) bool { return object.GetAnnotations()[kube.CarriedFromKey] != "" }
 
-// adopts changes the metadata of an object that is there already, if that is a copy that lacks an
-// owner or the content. It reports whether the object is to be written.
-func (to CarriedCopy) adopts(meta *metav1.ObjectMeta) bool {
-	if meta.Annotations[kube.CarriedFromKey] == "" {
-		return false
+// checkOwners refuses a copy that no object of a gang would take along.
+func (to CarriedCopy) checkOwners() error {
+	if len(to.Owners) == 0 {
+		return fmt.Errorf("the copy of %s %s/%s has no owner; it would stay for ever", to.Kind, to.Namespace, to.Name)
 	}
-	changed := meta.Annotations[kube.CarriedDigestKey] != to.Content.Digest || meta.Annotations[kube.CarriedFromKey] != to.From
 	for _, owner := range to.Owners {
-		if !slices.ContainsFunc(meta.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-			meta.OwnerReferences, changed = append(meta.OwnerReferences, owner), true
+		if owner.UID == "" || owner.Name == "" || owner.Kind == "" || owner.APIVersion == "" {
+			return fmt.Errorf("the copy of %s %s/%s has the owner %s %q with UID %q; want one that is there", to.Kind, to.Namespace, to.Name, owner.Kind, owner.Name, owner.UID)
 		}
 	}
-	to.mark(meta)
-	return changed
+	return nil
+}
+
+// marks adds to annotations from where a copy is, and its digest.
+func (to CarriedCopy) marks(annotations map[string]string) map[string]string {
+	marked := map[string]string{}
+	maps.Copy(marked, annotations)
+	marked[kube.CarriedFromKey], marked[kube.CarriedDigestKey] = to.From, to.Content.Digest
+	return marked
+}
+
+// addOwners adds the owners that a copy lacks, and reports whether there are any.
+func (to CarriedCopy) addOwners(found metav1.Object) (changed bool, err error) {
+	if found.GetDeletionTimestamp() != nil {
+		return false, fmt.Errorf("the earlier copy of %s %s/%s is being deleted", to.Kind, to.Namespace, to.Name)
+	}
+	owners := found.GetOwnerReferences()
+	for _, owner := range to.Owners {
+		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
+			owners, changed = append(owners, owner), true
+		}
+	}
+	found.SetOwnerReferences(owners)
+	return changed, nil
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/query"
@@ -125,13 +126,75 @@ func TestPlaceCarried(t *testing.T) {
 			})
 		}
 	}
-	forged := *now
-	forged.Data = old.Data
-	client := &Client{core: fake.NewClientset()}
-	if err := client.PlaceCarried(t.Context(), CarriedCopy{Kind: workload.KindSecret, Content: &forged}); err == nil {
-		t.Error("a content with another digest was placed")
+	damaged := *now
+	damaged.Data = old.Data
+	owner := copyOf(now, "1").OwnerReferences
+	token := carriedContent(t, query.CarriedObject{Type: string(corev1.SecretTypeServiceAccountToken)})
+	for name, to := range map[string]CarriedCopy{
+		"a content with another digest": {Kind: workload.KindSecret, Name: "a", Content: &damaged, Owners: owner},
+		"a token of a service account":  {Kind: workload.KindSecret, Name: "a", Content: token, Owners: owner},
+		"another kind":                  {Kind: "Pod", Name: "a", Content: now, Owners: owner},
+		"a copy without owners":         {Kind: workload.KindSecret, Name: "a", Content: now},
+		"an owner without UID":          {Kind: workload.KindSecret, Name: "a", Content: now, Owners: copyOf(now, "1", "").OwnerReferences},
+	} {
+		t.Run("refused: "+name, func(t *testing.T) {
+			t.Parallel()
+			core := fake.NewClientset()
+			if err := (&Client{core: core}).PlaceCarried(t.Context(), to); err == nil || len(core.Actions()) > 0 {
+				t.Errorf("it was placed: %v, %v", err, core.Actions())
+			}
+		})
 	}
-	if err := client.PlaceCarried(t.Context(), CarriedCopy{Kind: workload.KindSecret, Content: carriedContent(t, query.CarriedObject{Type: string(corev1.SecretTypeServiceAccountToken)})}); err == nil {
-		t.Error("a token of a service account was placed")
+}
+
+// TestOwnCarried: a copy gets more owners and keeps its content, what is no copy stays as it is, and
+// where nothing is that is reported.
+func TestOwnCarried(t *testing.T) {
+	t.Parallel()
+	owner := func(uid string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "ray.io/v1", Kind: "RayCluster", Name: "r", UID: types.UID(uid)}
+	}
+	marks := map[string]string{kube.CarriedFromKey: "main", kube.CarriedDigestKey: "old"}
+	gone := metav1.Now()
+	for name, c := range map[string]struct {
+		before *metav1.ObjectMeta
+		there  bool
+		writes int
+		err    string
+	}{
+		"nothing":              {nil, false, 0, ""},
+		"a copy without it":    {&metav1.ObjectMeta{Annotations: marks, OwnerReferences: []metav1.OwnerReference{owner("1")}}, true, 1, ""},
+		"a copy with it":       {&metav1.ObjectMeta{Annotations: marks, OwnerReferences: []metav1.OwnerReference{owner("2")}}, true, 0, ""},
+		"no copy":              {&metav1.ObjectMeta{}, true, 0, ""},
+		"a copy that is going": {&metav1.ObjectMeta{Annotations: marks, DeletionTimestamp: &gone, Finalizers: []string{"x"}}, false, 0, "is being deleted"},
+	} {
+		for _, kind := range []string{workload.KindConfigMap, workload.KindSecret} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				core, data := fake.NewClientset(), map[string][]byte{"k": []byte("v")}
+				if c.before != nil {
+					meta := *c.before
+					meta.Namespace, meta.Name = "n", "a"
+					core = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: meta, BinaryData: data}, &corev1.Secret{ObjectMeta: meta, Data: data})
+				}
+				there, err := (&Client{core: core}).OwnCarried(t.Context(), CarriedCopy{Kind: kind, Namespace: "n", Name: "a", Owners: []metav1.OwnerReference{owner("2")}})
+				if there != c.there || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("there %t, %v; want %t, %q", there, err, c.there, c.err)
+				}
+				writes := 0
+				for _, action := range core.Actions() {
+					if update, is := action.(k8stesting.UpdateAction); is {
+						writes++
+						meta, _ := update.GetObject().(metav1.Object)
+						if owners := meta.GetOwnerReferences(); len(owners) != 2 || meta.GetAnnotations()[kube.CarriedDigestKey] != "old" {
+							t.Errorf("written is %+v", update.GetObject())
+						}
+					}
+				}
+				if writes != c.writes {
+					t.Errorf("%d writes, want %d", writes, c.writes)
+				}
+			})
+		}
 	}
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,19 +25,17 @@ type Carrier interface {
 	// Fetch asks queue-manager for an object that the queue of the workload carries, and returns
 	// from which cluster it is.
 	Fetch(ctx context.Context, id workload.ID, attempt int, kind, name string) (from string, content *query.CarriedObject, err error)
-	// Place makes a copy. One that is there already gets the owner, too.
+	// Place makes a copy. One that is there already gets the content and the owners, too.
 	Place(ctx context.Context, to kubernetes.CarriedCopy) error
+	// Own adds the owners to a copy that is there, and reports whether an object of the name is.
+	Own(ctx context.Context, to kubernetes.CarriedCopy) (there bool, err error)
 }
 
 // SetCarrier sets what copies objects of other clusters, before Run. Without one none are copied.
 func (r *Reconciler) SetCarrier(carrier Carrier) { r.carrier = carrier }
 
-// reference is an object to which pods refer.
-type reference struct{ kind, name string }
-
-// fetchCarried reads what the queue carries and the manifest refers to. It comes before the creation:
-// a gang without what it refers to would hold its places for nothing.
-func (p *pass) fetchCarried(ctx context.Context) (copies []kubernetes.CarriedCopy, err error) {
+// carried returns what the queue carries and the manifest refers to.
+func (p *pass) carried() (some []workload.Carried, err error) {
 	if p.carrier == nil || len(p.command.Carries) == 0 {
 		return nil, nil
 	}
@@ -47,20 +46,36 @@ func (p *pass) fetchCarried(ctx context.Context) (copies []kubernetes.CarriedCop
 	refers := map[reference]bool{}
 	collectReferences(tree, refers)
 	for _, c := range p.command.Carries {
-		if !refers[reference{c.Kind, c.Name}] {
-			continue
+		if refers[reference{c.Kind, c.Name}] {
+			some = append(some, c)
 		}
-		from, content, err := p.carrier.Fetch(ctx, p.command.Workload, p.command.Attempt, c.Kind, c.Name)
+	}
+	return some, nil
+}
+
+// fetchCarried reads objects of other clusters. It comes before the creation: a gang without what it
+// refers to would hold its places for nothing.
+func (p *pass) fetchCarried(ctx context.Context, some []workload.Carried) (copies []kubernetes.CarriedCopy, err error) {
+	for _, c := range some {
+		from, content, err := p.fetches.do(ctx, c.From, func(ctx context.Context) (string, *query.CarriedObject, error) {
+			return p.carrier.Fetch(ctx, p.command.Workload, p.command.Attempt, c.Kind, c.Name)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s %s of cluster %q cannot be copied: %w", c.Kind, c.Name, c.From, err)
 		}
-		copies = append(copies, kubernetes.CarriedCopy{Kind: c.Kind, Namespace: p.command.Namespace, Name: c.Name, From: from, Content: content})
+		to := p.copyOf(c)
+		to.From, to.Content = from, content
+		copies = append(copies, to)
 	}
 	return copies, nil
 }
 
-// ownersOfCopies are the objects that were created for the attempt.
-func (p *pass) ownersOfCopies() (owners []metav1.OwnerReference) {
+func (p *pass) copyOf(c workload.Carried) kubernetes.CarriedCopy {
+	return kubernetes.CarriedCopy{Kind: c.Kind, Namespace: p.command.Namespace, Name: c.Name}
+}
+
+// createdOwners are the objects that were created for the attempt.
+func (p *pass) createdOwners() (owners []metav1.OwnerReference) {
 	if !isBundle(p.command) {
 		return []metav1.OwnerReference{{APIVersion: ray.GroupVersion, Kind: p.command.Kind, Name: p.command.Name, UID: types.UID(p.status.UID)}}
 	}
@@ -71,8 +86,7 @@ func (p *pass) ownersOfCopies() (owners []metav1.OwnerReference) {
 }
 
 // placeCarried makes the copies, which go with the objects of the gang, and returns when to try again.
-func (p *pass) placeCarried(ctx context.Context, copies []kubernetes.CarriedCopy) time.Duration {
-	owners := p.ownersOfCopies()
+func (p *pass) placeCarried(ctx context.Context, copies []kubernetes.CarriedCopy, owners []metav1.OwnerReference) time.Duration {
 	for _, to := range copies {
 		to.Owners = owners
 		if err := p.carrier.Place(ctx, to); err != nil {
@@ -87,57 +101,47 @@ func (p *pass) placeCarried(ctx context.Context, copies []kubernetes.CarriedCopy
 	return 0
 }
 
-// keepCarried makes the copies of a gang that is there, unless this dispatcher has made them: the one
-// before may have ended between the creation and the copies. It returns when to try again.
+// keepCarried makes the copies of a gang that is there and that lack, unless this dispatcher has made
+// them: the one before may have ended between the creation and the copies. A copy that is there
+// stays as it is. It returns when to try again.
 func (p *pass) keepCarried(ctx context.Context, seen observation) time.Duration {
 	if p.carrier == nil || len(p.command.Carries) == 0 || seen.standing != ours || seen.deleting || p.workload.hasCarried(p.command.Attempt) {
 		return 0
 	}
-	copies, err := p.fetchCarried(ctx)
-	if err != nil {
+	owners := seen.owners
+	if len(owners) == 0 { // nothing of the bundle is read again
+		owners = p.createdOwners()
+	}
+	copies, err := p.missingCarried(ctx, owners)
+	switch {
+	case errors.Is(err, errFetches):
+		return fetchSoon
+	case err != nil:
 		p.logger.Warn("cannot copy objects of other clusters; retrying", append(p.fields(), zap.Error(err))...)
 		return carryAgain
 	}
-	if !isBundle(p.command) {
-		p.status.UID = seen.uid
-	}
-	return p.placeCarried(ctx, copies)
+	return p.placeCarried(ctx, copies, owners)
 }
 
-// collectReferences finds the ConfigMaps and Secrets to which pods of a manifest refer, and maybe
-// some to which they do not: of all of them the queue names those that are copied.
-func collectReferences(value any, into map[reference]bool) {
-	switch v := value.(type) {
-	case []any:
-		for _, inner := range v {
-			collectReferences(inner, into)
+// missingCarried fetches what is not in the namespace yet.
+func (p *pass) missingCarried(ctx context.Context, owners []metav1.OwnerReference) ([]kubernetes.CarriedCopy, error) {
+	some, err := p.carried()
+	if err != nil {
+		return nil, err
+	}
+	var missing []workload.Carried
+	for _, c := range some {
+		to := p.copyOf(c)
+		to.Owners = owners
+		there, err := p.carrier.Own(ctx, to)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", c.Kind, c.Name, err)
 		}
-	case map[string]any:
-		for key, inner := range v {
-			switch key {
-			case "configMap", "configMapRef", "configMapKeyRef":
-				noteReference(inner, workload.KindConfigMap, "name", into)
-			case "secretRef", "secretKeyRef":
-				noteReference(inner, workload.KindSecret, "name", into)
-			case "secret": // of a volume, or of a source of a projected one
-				noteReference(inner, workload.KindSecret, "secretName", into)
-				noteReference(inner, workload.KindSecret, "name", into)
-			case "imagePullSecrets":
-				list, _ := inner.([]any)
-				for _, one := range list {
-					noteReference(one, workload.KindSecret, "name", into)
-				}
-			}
-			collectReferences(inner, into)
+		if !there {
+			missing = append(missing, c)
 		}
 	}
-}
-
-func noteReference(value any, kind, field string, into map[reference]bool) {
-	object, _ := value.(map[string]any)
-	if name, _ := object[field].(string); name != "" {
-		into[reference{kind, name}] = true
-	}
+	return p.fetchCarried(ctx, missing)
 }
 
 // hasCarried reports whether all copies for the attempt were made by this dispatcher.

@@ -22,8 +22,25 @@ import (
 // carriage copies objects as a test has it.
 type carriage struct {
 	fetchErr, placeErr error
+	there              bool // the objects are in the namespace
 	fetched            []string
-	placed             []string // with the owner
+	placed, owned      []string // with the owner
+}
+
+func (c *carriage) Own(_ context.Context, to kubernetes.CarriedCopy) (bool, error) {
+	c.owned = append(c.owned, describeCopy(to))
+	return c.there, nil
+}
+
+func describeCopy(to kubernetes.CarriedCopy) string {
+	text := fmt.Sprintf("%s %s/%s", to.Kind, to.Namespace, to.Name)
+	if to.From != "" {
+		text += " from " + to.From
+	}
+	for _, owner := range to.Owners {
+		text += fmt.Sprintf(", owned by %s %s %s", owner.Kind, owner.Name, owner.UID)
+	}
+	return text
 }
 
 func (c *carriage) Fetch(_ context.Context, id workload.ID, attempt int, kind, name string) (string, *query.CarriedObject, error) {
@@ -33,11 +50,7 @@ func (c *carriage) Fetch(_ context.Context, id workload.ID, attempt int, kind, n
 
 func (c *carriage) Place(_ context.Context, to kubernetes.CarriedCopy) error {
 	if c.placeErr == nil {
-		text := fmt.Sprintf("%s %s/%s from %s", to.Kind, to.Namespace, to.Name, to.From)
-		for _, owner := range to.Owners {
-			text += fmt.Sprintf(", owned by %s %s %s", owner.Kind, owner.Name, owner.UID)
-		}
-		c.placed = append(c.placed, text)
+		c.placed = append(c.placed, describeCopy(to))
 	}
 	return c.placeErr
 }
@@ -80,17 +93,66 @@ func TestWhatIsCarried(t *testing.T) {
 	if diff := cmp.Diff(want, c.placed); diff != "" {
 		t.Errorf("once (-want +placed):\n%s", diff)
 	}
+	if slices.ContainsFunc(c.fetched, func(one string) bool { return one != "w/1 Secret pull" }) {
+		t.Errorf("fetched are %v", c.fetched)
+	}
+	c.fetched, c.placed = nil, nil
 	next := playOn(t, p.cluster, p.status)
 	next.SetCarrier(c)
 	next.Command(carryingCommand())
 	if err := next.see(t, 3); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(slices.Concat(want, want), c.placed); diff != "" {
-		t.Errorf("by the next dispatcher (-want +placed):\n%s", diff)
+	if diff := cmp.Diff(want, c.placed); diff != "" || len(c.fetched) != 1 {
+		t.Errorf("the next dispatcher fetches %v, and (-want +placed):\n%s", c.fetched, diff)
 	}
-	if slices.ContainsFunc(c.fetched, func(one string) bool { return one != "w/1 Secret pull" }) {
-		t.Errorf("fetched are %v", c.fetched)
+}
+
+// TestACopyThatIsThereStays: the next dispatcher fetches nothing of which the namespace has a copy. It
+// has the copy owned by the objects that it reads, also of an AppWrapper, of whose objects the
+// status of the dispatcher before may have none.
+func TestACopyThatIsThereStays(t *testing.T) {
+	t.Parallel()
+	bundled := wrappedMaking(t, "a", "a", "b")
+	bundled.Manifest = json.RawMessage(strings.Replace(string(bundled.Manifest), `"metadata":`, `"spec": {"imagePullSecrets": [{"name": "pull"}]}, "metadata":`, 1))
+	bundled.Carries = carryingCommand().Carries
+	for name, c := range map[string]struct {
+		command *event.GangCommand
+		owned   string
+	}{
+		"a RayCluster":  {carryingCommand(), "Secret n/pull, owned by RayCluster r uid-r"},
+		"an AppWrapper": {&bundled, "Secret n/pull, owned by Thing a uid-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t)
+			p.SetCarrier(&carriage{})
+			p.Command(c.command)
+			if err := p.see(t, 2); err != nil || !p.status.Created {
+				t.Fatalf("status %+v, %v", p.status, err)
+			}
+			status := p.status
+			status.Objects = nil
+			for _, there := range []bool{true, false} {
+				carrier := &carriage{there: there}
+				next := playOn(t, p.cluster, status)
+				next.SetCarrier(carrier)
+				next.Command(c.command)
+				if err := next.see(t, 3); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff([]string{c.owned}, carrier.owned); diff != "" {
+					t.Errorf("there %t (-want +owned):\n%s", there, diff)
+				}
+				var placed []string
+				if !there {
+					placed = []string{strings.Replace(c.owned, "n/pull", "n/pull from main", 1)}
+				}
+				if diff := cmp.Diff(placed, carrier.placed); diff != "" || len(carrier.fetched) != len(placed) {
+					t.Errorf("there %t, fetched %v (-want +placed):\n%s", there, carrier.fetched, diff)
+				}
+			}
+		})
 	}
 }
 

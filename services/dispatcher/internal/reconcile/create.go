@@ -65,7 +65,14 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 			return p.createFailed(ctx, one, err)
 		}
 	}
-	copies, err := p.fetchCarried(ctx)
+	some, err := p.carried()
+	var copies []kubernetes.CarriedCopy
+	if err == nil {
+		copies, err = p.fetchCarried(ctx, some)
+	}
+	if errors.Is(err, errFetches) {
+		return fetchSoon, nil
+	}
 	if err != nil {
 		p.status.Message = err.Error()
 		return carryAgain, p.report(ctx)
@@ -83,7 +90,7 @@ func (p *pass) create(ctx context.Context) (time.Duration, error) {
 	}
 	p.creation.noteCreated(p, began)
 	p.status.Created = true
-	again := p.placeCarried(ctx, copies)
+	again := p.placeCarried(ctx, copies, p.createdOwners())
 	return sooner(p.timing.nextLook(p), again), p.report(ctx)
 }
 

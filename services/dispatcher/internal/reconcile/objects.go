@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"muster.dev/muster/pkg/manifest/bundle"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
@@ -88,9 +91,10 @@ const (
 // observation is what a pass finds of a workload's objects.
 type observation struct {
 	standing     standing
-	object       *kubernetes.Object // of another attempt
-	uid          string             // of the one object
-	outcome      string             // of a job that came to its end
+	object       *kubernetes.Object      // of another attempt
+	uid          string                  // of the one object
+	owners       []metav1.OwnerReference // the objects that were read, as owners of copies
+	outcome      string                  // of a job that came to its end
 	message      string
 	deleting     bool
 	permitted    bool           // kept only while the permission of the cluster lasts
@@ -105,6 +109,11 @@ func (o observation) write(status *event.GangStatus) {
 	status.Created, status.UID, status.Outcome, status.Message = true, o.uid, o.outcome, o.message
 	status.Permitted = o.permitted
 	status.Sizes, status.Keeps, status.LastUsed, status.LastCheckpoint = o.sizes, o.keeps, o.lastUsed, o.checkpoint
+}
+
+// ownerOf is an object that was read, as an owner.
+func ownerOf(id bundle.Identity, uid string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: id.APIVersion, Kind: id.Kind, Name: id.Name, UID: types.UID(uid)}
 }
 
 // isCreated reports whether the object is the very one that was created for the

@@ -39,6 +39,7 @@ type tools struct {
 	metrics     *Metrics
 	permission  Permission // nil: nothing that needs it is created
 	carrier     Carrier    // nil: nothing is copied from other clusters
+	fetches     *fetches
 	tracer      tracing.Tracer
 	now         func() time.Time
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/manifest/bundle"
@@ -123,6 +124,7 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 	default:
 		seen.standing, seen.uid, seen.outcome, seen.message = ours, object.UID, object.Outcome, object.Message
 		seen.permitted = object.Permitted
+		seen.owners = []metav1.OwnerReference{ownerOf(bundle.Identity{APIVersion: ray.GroupVersion, Kind: p.command.Kind, Name: p.command.Name}, object.UID)}
 		seen.deleting, seen.announced = object.Deleting, []*kubernetes.Object{object}
 		seen.sizes, seen.keeps, seen.lastUsed = p.raySizes(object)
 		seen.checkpoint = laterOf(object.LastCheckpoint, p.savedByPods())

@@ -80,6 +80,7 @@ func newReconciler(cluster Cluster, report Reporter, reported map[workload.ID]ev
 			permissions: permissionChecker{cluster}, owners: owners, reaper: reaper,
 			placer:    &placer{cluster, &starter{cluster: cluster, workloads: all, logger: logger, now: by.now}, owners, reaper, metrics, by.atOnce},
 			unplanned: &unplannedPods{cluster, owners, reaper, strays.ruleOf, logger, metrics, by.now},
+			fetches:   &fetches{now: by.now},
 		},
 		order: by.order, strays: strays,
 		republisher: &republisher{workloads: all, look: look},

@@ -112,6 +112,7 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 		if seen.message == "" {
 			seen.message = found.Message
 		}
+		seen.owners = append(seen.owners, ownerOf(one.id, found.UID))
 		if one.item.MakesPods {
 			saved = append(saved, laterOf(found.LastCheckpoint, byPods[one]))
 		}
