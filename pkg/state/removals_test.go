@@ -40,8 +40,12 @@ func TestARemovalIsNotWrittenInQuarantine(t *testing.T) {
 			if e := s.gang(); e.Phase != workload.Queued || e.Attempt != 4 {
 				t.Fatalf("it is %s in attempt %d while attempt 3 is removed", e.Phase, e.Attempt)
 			}
-			if s.ResendCommands(s.now, func(string) bool { return true }); !c.written && s.Withheld() != 1 {
-				t.Errorf("commands of %d workloads are withheld, want those of one", s.Withheld())
+			all := func(string) bool { return true }
+			if s.ResendCommands(s.now, all); (len(s.Withheld(all)) == 1) == c.written {
+				t.Errorf("commands of %v are withheld; that one is written: %t", s.Withheld(all), c.written)
+			}
+			if other := s.Withheld(func(subject string) bool { return subject == "another" }); len(other) > 0 {
+				t.Errorf("of another command those of %v are withheld", other)
 			}
 			if command, _ := s.lastFlushed(); (command != nil) != c.written {
 				t.Errorf("sent again is %+v", command)

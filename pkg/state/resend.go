@@ -1,38 +1,41 @@
 package state
 
 import (
+	"slices"
 	"time"
 
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
+// commandsInOrder visits the commands of workloads that hold capacity, ask for nodes or are being
+// removed, and of what AdmissionChecks are asked.
+func (s *State) commandsInOrder(visit func(subject string, e *entry)) {
+	for _, e := range s.startedInOrder() {
+		visit(event.DispatchSubject(e.Cluster, e.ID), e)
+	}
+	for _, e := range s.askingInOrder() {
+		visit(event.DispatchSubject(e.Provisioning.Cluster, e.ID), e)
+	}
+	for _, e := range s.checkedInOrder() {
+		for _, check := range e.checks().Checks {
+			visit(event.CheckSubject(check.Name, e.ID), e)
+		}
+	}
+	for _, e := range s.recovery.removingInOrder() {
+		visit(event.DispatchSubject(e.Cluster, e.ID), e)
+	}
+}
+
 // CommandSubjects lists the subjects of the commands of workloads that hold capacity, ask for
 // nodes or are being removed, and of what AdmissionChecks are asked, as far as they are wanted.
 func (s *State) CommandSubjects(wanted func(subject string) bool) []string {
 	var subjects []string
-	for _, e := range s.startedInOrder() {
-		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
+	s.commandsInOrder(func(subject string, _ *entry) {
+		if wanted(subject) {
 			subjects = append(subjects, subject)
 		}
-	}
-	for _, e := range s.askingInOrder() {
-		if subject := event.DispatchSubject(e.Provisioning.Cluster, e.ID); wanted(subject) {
-			subjects = append(subjects, subject)
-		}
-	}
-	for _, e := range s.checkedInOrder() {
-		for _, check := range e.checks().Checks {
-			if subject := event.CheckSubject(check.Name, e.ID); wanted(subject) {
-				subjects = append(subjects, subject)
-			}
-		}
-	}
-	for _, e := range s.recovery.removingInOrder() {
-		if subject := event.DispatchSubject(e.Cluster, e.ID); wanted(subject) {
-			subjects = append(subjects, subject)
-		}
-	}
+	})
 	return subjects
 }
 
@@ -50,26 +53,24 @@ func (s *State) CheckSubjects(agreed bool) []string {
 	return subjects
 }
 
-// Withheld counts the workloads whose commands ResendCommands leaves out: those in quarantine of
-// which nothing may be written, and those that could not be read. Both stay so until the end of the
-// term, so a workload that is counted once is counted until then.
-func (s *State) Withheld() int {
-	withheld := map[workload.ID]bool{}
-	for _, all := range [][]*entry{s.startedInOrder(), s.askingInOrder(), s.checkedInOrder(), s.recovery.removingInOrder()} {
-		for _, e := range all {
-			if s.frozen(e) {
-				withheld[e.ID] = true
-			}
+// Withheld lists the workloads of which ResendCommands would leave out a missing command now, because
+// nothing may be written of them, and those that could not be read, whose commands are not known.
+func (s *State) Withheld(missing func(subject string) bool) []workload.ID {
+	var withheld []workload.ID
+	s.commandsInOrder(func(subject string, e *entry) {
+		if s.frozen(e) && missing(subject) {
+			withheld = append(withheld, e.ID)
 		}
-	}
+	})
 	for _, a := range s.unread {
-		withheld[a.Workload] = true
+		withheld = append(withheld, a.Workload)
 	}
-	return len(withheld)
+	slices.Sort(withheld)
+	return slices.Compact(withheld)
 }
 
 // ResendCommands sends the commands of the started workloads whose subjects are missing
-// once more: for a dispatcher whose stream was lost. It leaves out those that Withheld counts.
+// once more: for a dispatcher whose stream was lost. It leaves out those that Withheld lists.
 func (s *State) ResendCommands(now time.Time, missing func(subject string) bool) {
 	for _, e := range s.startedInOrder() {
 		switch {

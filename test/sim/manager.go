@@ -70,6 +70,7 @@ type term struct {
 	announced              int // how often the term was announced
 	commandsFound          []queuemanager.CommandsFound
 	resent                 []func() // called once the commands that were distrusted are committed
+	withheld               bool     // of some of them nothing was sent
 	decisions              []*queuemanager.Decision
 	failed                 *queuemanager.Decision // and not written, for the cause
 	cause                  error

@@ -6,6 +6,7 @@ import "muster.dev/muster/pkg/state/decisionlog"
 // called once it is committed.
 func (t *term) sendAgain() (resent []func()) {
 	for _, found := range t.commandsFound {
+		t.withheld = t.withheld || len(t.step.State.Withheld(found.Lacks)) > 0
 		t.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: t.step.State.CommandSubjects(found.Lacks)})
 		if found.Committed != nil {
 			resent = append(resent, found.Committed)
@@ -21,10 +22,10 @@ func (t *term) noteResent() {
 	if len(t.decisions) > 0 {
 		return
 	}
-	if t.step.State.Withheld() == 0 {
+	if !t.withheld {
 		for _, committed := range t.resent {
 			committed()
 		}
 	}
-	t.resent = nil
+	t.resent, t.withheld = nil, false
 }

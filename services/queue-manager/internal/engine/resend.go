@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/state/decisionlog"
 )
 
@@ -19,6 +20,8 @@ type resends struct {
 	// committed is to be called once the commands are committed, because the stream may have old
 	// ones; nil when it only lacks some.
 	committed func()
+	// withheld are the workloads of which commands were left out meanwhile.
+	withheld map[workload.ID]bool
 }
 
 // replace takes what a later comparison has found. What a stream lacks contains what was not sent
@@ -33,7 +36,17 @@ func (r *resends) replace(subjects []string, committed func()) {
 		r.subjects = slices.Concat(r.subjects, more)
 		return
 	}
-	r.subjects, r.committed = subjects, committed
+	r.subjects, r.committed, r.withheld = subjects, committed, nil
+}
+
+// withhold notes the workloads of which a part leaves out commands.
+func (r *resends) withhold(some []workload.ID) {
+	for _, id := range some {
+		if r.withheld == nil {
+			r.withheld = map[workload.ID]bool{}
+		}
+		r.withheld[id] = true
+	}
 }
 
 // left is ready while there are any.
@@ -62,7 +75,13 @@ func (r *resends) over() (committed func()) {
 
 // sendAgain has the next decision send a part of the commands again.
 func (l *leader) sendAgain() {
-	l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: l.resends.next()})
+	part := l.resends.next()
+	again := map[string]bool{}
+	for _, subject := range part {
+		again[subject] = true
+	}
+	l.resends.withhold(l.state.Withheld(func(subject string) bool { return again[subject] }))
+	l.do(decisionlog.Input{Kind: decisionlog.ResendCommands, Subjects: part})
 }
 
 // endResends waits until commands that were distrusted are committed, once all are decided. While
@@ -76,7 +95,7 @@ func (l *leader) endResends(ctx context.Context) error {
 	if err := l.commits.flush(ctx, l.epoch); err != nil {
 		return err
 	}
-	if withheld := l.state.Withheld(); withheld > 0 {
+	if withheld := len(l.resends.withheld); withheld > 0 {
 		l.Logger.Warn("commands of workloads in quarantine are not sent again; the next term sends all commands once more", zap.Int("workloads", withheld))
 		return nil
 	}

@@ -95,7 +95,7 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 	if err := r.restore(ahead); err != nil {
 		return recovered, err
 	}
-	if len(r.Found.Commands) > 0 && r.Step.State.Withheld() > 0 {
+	if len(r.Found.Commands) > 0 && len(r.Step.State.Withheld(r.hasCommandOf())) > 0 {
 		if err := r.Distrust(); err != nil {
 			return recovered, fmt.Errorf("note that commands are withheld: %w", err)
 		}
@@ -104,6 +104,16 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 		return recovered, fmt.Errorf("ask workloads for what was in effect: %w", err)
 	}
 	return recovered, nil
+}
+
+// hasCommandOf reports whether a subject is of a workload of which the streams have a command of the
+// lost time, in whatever cluster.
+func (r Recovery) hasCommandOf() func(subject string) bool {
+	lost := map[workload.ID]bool{}
+	for _, command := range r.Found.Commands {
+		lost[command.Workload] = true
+	}
+	return func(subject string) bool { return lost[event.SubjectWorkload(subject)] }
 }
 
 // compare returns what the streams have beyond the ledger, and notes what is lost and
