@@ -20,6 +20,10 @@ type growth struct {
 	sets  []workload.PodSet // Count is by how many each grows
 }
 
+// mostGrowth bounds the pods that a set requests beyond its places: the command to place more exceeds
+// every max_payload of NATS.
+const mostGrowth = 1 << 20
+
 // requestGrowth queues a running gang's request for the pods that have no places.
 func (s *sizing) requestGrowth(e *entry, now time.Time) {
 	more, refusal := s.wantedGrowth(e)
@@ -55,6 +59,9 @@ func (s *sizing) wantedGrowth(e *entry) (more []workload.PodSet, refusal string)
 		by := e.sizes[set.Name] - set.Count
 		if set.Role != workload.RoleWorker || by <= 0 {
 			continue
+		}
+		if by > mostGrowth { // so that sums of it can be made
+			return nil, fmt.Sprintf("worker group %q is to have %d pods: the command to place them exceeds what NATS takes; request fewer pods", set.Name, e.sizes[set.Name])
 		}
 		set.Count, set.Resized, set.Later = by, by, 0
 		s.constrainToDomain(e, &set, e.Placements)

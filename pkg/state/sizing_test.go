@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,29 @@ func (s *stage) another(id workload.ID) {
 		PodSets: []workload.PodSet{{Name: "headgroup", Role: workload.RoleHead, Count: 1, Template: workload.Template{Requests: resource.List{"cpu": 4, "pods": 1}}}},
 	}}, nil, s.now)
 	s.step(0)
+}
+
+// Sizes that no cluster has are refused before they are added up, and a number below none is none.
+func TestAbsurdSizesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"the largest number": math.MaxInt, "half of it": math.MaxInt / 2, "more than NATS takes": 1<<20 + 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, workload.Rules{}, 3)
+			s.created(true)
+			s.sizes(size)
+			s.is(workload.Running, workload.ReasonGrowing)
+			if e := s.gang(); e.growth != nil || !strings.Contains(e.Reason.Message, "exceeds") {
+				t.Errorf("it requests %+v; the reason is %+v", e.growth, e.Reason)
+			}
+		})
+	}
+	s := newStage(t, workload.Rules{}, 3)
+	s.created(true)
+	s.sizes(math.MinInt)
+	if e := s.gang(); e.PodSets[1].Count < 0 || e.growth != nil {
+		t.Errorf("it has %d workers and requests %+v", e.PodSets[1].Count, e.growth)
+	}
 }
 
 // A gang that wants more pods gets places for all of them in one change, or none
