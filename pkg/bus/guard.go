@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
+
+	"muster.dev/muster/pkg/message/bounds"
 )
 
 // GuardSubject begins the subjects to which the accounts of services lead their
@@ -23,8 +25,7 @@ const GuardSubject = "muster.jetstream."
 
 const (
 	jetstreamAPI = "$JS.API."
-	// guards bounds the requests that are forwarded at once; more wait in the
-	// subscription, which drops them when it is full.
+	// guards bounds the requests that are forwarded at once; more wait, up to buffered.
 	guards = 64
 	// guardTimeout bounds one of them.
 	guardTimeout = 10 * time.Second
@@ -34,8 +35,9 @@ const (
 	// followerKept bounds how long a consumer of a stream that is followed stays after its
 	// follower has gone.
 	followerKept = time.Hour
-	// guardForbids is a code of our own, outside those of JetStream.
+	// guardForbids and guardBusy are codes of our own, outside those of JetStream.
 	guardForbids = 403
+	guardBusy    = 429
 )
 
 // consumerFields are what a service may say of a consumer. Above all it may not say
@@ -54,9 +56,10 @@ var consumerFields = []string{
 // filter is what its account's imports say, which have both in the subject.
 func (b *Bus) GuardJetStream(ctx context.Context) error {
 	requests := make(chan *nats.Msg, buffered)
+	turns := &guardTurns{}
 	var subscriptions []*nats.Subscription
 	for _, asked := range []string{guardCreates, guardStreams} {
-		subscription, err := b.nc.ChanQueueSubscribe(GuardSubject+asked+">", "jetstream", requests)
+		subscription, err := b.nc.QueueSubscribe(GuardSubject+asked+">", "jetstream", func(request *nats.Msg) { b.enqueue(request, turns, requests) })
 		if err != nil {
 			return fmt.Errorf("answer requests for streams and consumers: %w", err)
 		}
@@ -75,6 +78,7 @@ func (b *Bus) GuardJetStream(ctx context.Context) error {
 					return
 				case request := <-requests:
 					b.guard(ctx, request)
+					turns.giveBack(guardKey(request.Subject))
 				}
 			}
 		}()
@@ -91,8 +95,7 @@ func (b *Bus) guard(ctx context.Context, request *nats.Msg) {
 	subject := strings.TrimPrefix(request.Subject, GuardSubject)
 	body, err := b.guarded(subject, request.Data)
 	if err != nil {
-		answer, _ := json.Marshal(map[string]any{"error": jetstream.APIError{Code: guardForbids, Description: err.Error()}}) // a struct of texts and numbers
-		b.reply(request, answer)
+		b.refuse(request, guardForbids, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
@@ -105,6 +108,26 @@ func (b *Bus) guard(ctx context.Context, request *nats.Msg) {
 		return // the requester's own time ends
 	}
 	b.reply(request, answer.Data)
+}
+
+// enqueue has a request forwarded once it is its turn. It is called with one after the other, and
+// must be quick.
+func (b *Bus) enqueue(request *nats.Msg, turns *guardTurns, to chan<- *nats.Msg) {
+	key := guardKey(request.Subject)
+	if !turns.take(key) {
+		b.refuse(request, guardBusy, fmt.Errorf("%d requests for %s are open; try again", mostOpen(key), key))
+		return
+	}
+	select {
+	case to <- request:
+	default: // the requester's own time ends
+		turns.giveBack(key)
+	}
+}
+
+func (b *Bus) refuse(request *nats.Msg, code int, why error) {
+	answer, _ := json.Marshal(map[string]any{"error": jetstream.APIError{Code: code, Description: why.Error()}}) // a struct of texts and numbers
+	b.reply(request, answer)
 }
 
 func (b *Bus) reply(request *nats.Msg, answer []byte) {
@@ -126,6 +149,9 @@ func (b *Bus) guarded(subject string, data []byte) ([]byte, error) {
 	}
 	if !strings.HasPrefix(subject, guardCreates) {
 		return nil, fmt.Errorf("%s is no request for a stream or a consumer", subject)
+	}
+	if err := (bounds.JSON{Bytes: 16 << 10, Depth: 8, Values: 1000}).Check(data); err != nil {
+		return nil, fmt.Errorf("the request for a consumer %w", err)
 	}
 	stream, _, _ := strings.Cut(strings.TrimPrefix(subject, guardCreates), ".")
 	return guardedConsumer(stream, data)
