@@ -11,25 +11,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
-// mayCarry gives the dispatcher of a cluster the right to ConfigMaps and Secrets of two names, as
-// docs/clusters.md has it.
-func mayCarry(t *testing.T, client kubernetes.Interface) {
+// mayCarry gives the dispatcher of a cluster the right to ConfigMaps and Secrets of two names in a
+// namespace, as docs/clusters.md has it.
+func mayCarry(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	resources := []string{"configmaps", "secrets"}
-	_, err := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "muster-carried", Labels: map[string]string{"rbac.muster.dev/wrap": "true"}},
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "muster-carried", Namespace: namespace},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: resources, ResourceNames: []string{"settings", "pull"}, Verbs: []string{"get", "update"}},
 			{APIGroups: []string{""}, Resources: resources, Verbs: []string{"create"}},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "muster-carried", Namespace: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "muster-carried"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: rbac.Dispatcher, Namespace: rbac.Namespace}},
+	}
+	if _, err := client.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -61,8 +70,8 @@ func TestObjectsTravelWithAGang(t *testing.T) {
 	w := newWorld(t, stack.Options{Rules: workload.Rules{Carries: []workload.Carried{
 		{Kind: workload.KindConfigMap, Name: "settings"}, {Kind: workload.KindSecret, Name: "pull"}, {Kind: workload.KindConfigMap, Name: "unused"},
 	}}})
-	mayCarry(t, w.Kube)
-	mayCarry(t, w.second.Kube)
+	mayCarry(t, w.Kube, w.Namespace)
+	mayCarry(t, w.second.Kube, w.Namespace)
 	w.nodes(0, 2, "cpu=8", "memory=32Gi")
 	ctx := t.Context()
 	for _, name := range []string{"settings", "unused"} {
