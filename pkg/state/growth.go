@@ -97,7 +97,8 @@ func (s *sizing) largerThanAllowed(e *entry, more []workload.PodSet) error {
 }
 
 // surplusPods are the pods of wrapped objects, such as a Deployment that was scaled up,
-// that have no place. No status reports the sizes of such objects.
+// that have no place. No status reports the sizes of such objects, but for Jobs of which
+// pods have succeeded.
 func (s *sizing) surplusPods(e *entry) (surplus []string) {
 	g := s.gangs[gangKey{e.Cluster, e.ID}]
 	if g == nil || e.Kind != workload.KindAppWrapper {

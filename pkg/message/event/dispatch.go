@@ -156,7 +156,8 @@ type GangStatus struct {
 	// uncached read after Gone or Outcome.
 	Released bool `json:"released,omitempty"`
 	// Sizes are the pods that KubeRay keeps of each worker group of a RayCluster;
-	// its owner or Ray's autoscaler may have changed them.
+	// its owner or Ray's autoscaler may have changed them. Of a wrapped Job or Pod of which
+	// pods have succeeded they are those that it still needs.
 	Sizes map[string]int `json:"sizes,omitempty"`
 	// Keeps are the pods of each of these groups that keep their places: as many, or
 	// maxReplicas where Ray's autoscaler may create them again.

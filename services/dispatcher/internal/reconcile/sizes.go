@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -23,10 +24,13 @@ func (p *pass) raySizes(object *kubernetes.Object) (sizes, keeps map[string]int,
 	return clusters[0].Sizes, clusters[0].Keeps, time.Time{}
 }
 
-// sizes are the sizes of the worker groups of all wrapped Ray objects, by pod set. Of a
-// Ray object that has none or several RayClusters nothing is known; when that is so of
-// all, the maps are nil.
-func (w *wrappedObjects) sizes(p *pass) (sizes, keeps map[string]int) {
+// sizes are the sizes of the worker groups of all wrapped Ray objects, by pod set, and those of
+// the other objects that need fewer pods by now (left). Of a Ray object that has none or several
+// RayClusters nothing is known; when that is so of all, the maps are nil.
+func (w *wrappedObjects) sizes(p *pass, left map[string]int) (sizes, keeps map[string]int) {
+	if len(left) > 0 {
+		sizes, keeps = maps.Clone(left), maps.Clone(left)
+	}
 	clusters := p.clusters()
 	for _, one := range w.items {
 		if one.err != nil || !bundle.IsRay(one.id) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +93,8 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 	}
 	seen := observation{standing: ours}
 	annotated, ending, done := w.anyAnnotated(), 0, []string{}
-	var saved []time.Time // when the objects with pods have saved their work; zero is the earliest
+	left := map[string]int{} // pods of objects of which some have ended for good
+	var saved []time.Time    // when the objects with pods have saved their work; zero is the earliest
 	byPods := w.savedByPods(p)
 	for _, one := range w.items {
 		if !one.item.MakesPods && len(one.item.Done) == 0 {
@@ -115,6 +117,7 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 		seen.owners = append(seen.owners, ownerOf(one.id, found.UID))
 		if one.item.MakesPods {
 			saved = append(saved, laterOf(found.LastCheckpoint, byPods[one]))
+			maps.Copy(left, one.item.Remaining(found.Content))
 		}
 		if annotated && len(one.item.Done) == 0 {
 			continue // annotations name the objects that count
@@ -133,7 +136,7 @@ func (w *wrappedObjects) observe(ctx context.Context, p *pass) (observation, err
 	if len(saved) > 0 {
 		seen.checkpoint = slices.MinFunc(saved, time.Time.Compare)
 	}
-	seen.sizes, seen.keeps = w.sizes(p)
+	seen.sizes, seen.keeps = w.sizes(p, left)
 	seen.announced = w.announced(p)
 	return seen, nil
 }
