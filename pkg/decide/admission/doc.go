@@ -56,7 +56,7 @@
 //	            explain_nodes, explainer, current_reasons, unmet, whatif, snapshot, clone,
 //	            reconfigure, certify
 //	stages      decide, next_at, report, drain_clusters, settle, settle_asked, recheck, start,
-//	            preempt_quota, start_within, smaller, fit, kept_shown, deferred, ask, kept_asked, most_placed, elsewhere, checks, room, preempt, victims, admit, grow,
+//	            preempt_quota, start_within, smaller, level_after, fit, kept_shown, deferred, ask, kept_asked, most_placed, elsewhere, checks, room, preempt, victims, admit, grow,
 //	            backfill, reserve_head,
 //	            placed_reservations, ends, reason
 //	victims     cascade, enough_victims, cheapest_victims, elastic, needs, trial_eviction,

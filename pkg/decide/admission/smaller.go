@@ -78,7 +78,7 @@ func (d *decision) transientOptions(w *Waiting, sets []workload.PodSet) *flavorO
 // cannot. It tries the assignments as start does.
 func (d *decision) trySize(w *Waiting, o *flavorOptions, clusters []string, t *tried) *sized {
 	var rest []quota.Assess
-	for _, a := range w.queue.quota.Assess(o.assignments) {
+	for _, a := range d.assess(w, o) {
 		if why := d.quotaKept(w, a); why != nil {
 			t.over, t.kept = why, true
 			continue

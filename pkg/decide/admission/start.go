@@ -28,7 +28,7 @@ func (d *decision) start(w *Waiting) *workload.Reason {
 	if o.why != nil {
 		return o.why
 	}
-	for _, a := range w.queue.quota.Assess(o.assignments) {
+	for _, a := range d.assess(w, o) {
 		if d.startUnder(w, a, o, clusters, &t) {
 			return nil
 		}

@@ -31,7 +31,9 @@ type Assess struct {
 	Mode Mode
 	// Level is how far up the tree the quota comes from: see BorrowingLevel.
 	Level int
-	Over  *Over // unless Within
+	// Own: a gang of the queue itself is evicted, as far as that is known.
+	Own  bool
+	Over *Over // unless Within
 }
 
 // maxAssignments bounds the combinations of flavors that are tried for one gang.

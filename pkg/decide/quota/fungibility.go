@@ -22,11 +22,37 @@ func (q *Queue) Assess(all []Assignment) []Assess {
 		}
 		assessed[i] = a
 	}
+	q.sort(assessed)
+	return assessed
+}
+
+func (q *Queue) sort(assessed []Assess) {
 	slices.SortStableFunc(assessed, q.preferred)
 	if q.Fungibility != nil && q.Fungibility.WhenEqual == LowestCost {
 		q.cheapestOfEqual(assessed)
 	}
-	return assessed
+}
+
+// OrderDependsOnEvictions reports whether it can depend on what is evicted in a flavor whether
+// that flavor comes before one that needs no evictions.
+func (q *Queue) OrderDependsOnEvictions() bool {
+	return q.PrefersNearer() || q.StopsWhenPreempting() && !q.stopsWhenBorrowing()
+}
+
+// SortAgain puts what Assess has returned in order when more is known of it.
+func (q *Queue) SortAgain(assessed []Assess, all []Assignment) {
+	slices.SortFunc(assessed, func(a, b Assess) int { return placeOf(all, a) - placeOf(all, b) })
+	q.sort(assessed)
+}
+
+// placeOf is where the assignment is among those of the queue.
+func placeOf(all []Assignment, a Assess) int {
+	for i := range all {
+		if &all[i] == a.Assignment {
+			return i
+		}
+	}
+	return len(all)
 }
 
 // cheapestOfEqual has assessed assignments that are alike by all other rules change places,
@@ -35,11 +61,12 @@ func (q *Queue) cheapestOfEqual(assessed []Assess) {
 	type kind struct {
 		group int
 		mode  Mode
+		own   bool
 		level int
 	}
 	places := map[kind][]int{}
 	for i, a := range assessed {
-		k := kind{q.group(a), a.Mode, a.Level}
+		k := kind{q.group(a), a.Mode, a.Own, a.Level}
 		places[k] = append(places[k], i)
 	}
 	for _, at := range places { // in any order: they have no place in common
@@ -57,17 +84,29 @@ func (q *Queue) cheapestOfEqual(assessed []Assess) {
 }
 
 // preferred orders assessed assignments. One at which Kueue ends its search comes before
-// all others. Of those, one within quota comes before preemption, and of two alike that
-// which borrows from nearer by; with the preference BorrowingOverPreemption nearness comes
-// first.
+// all others. Of those, one within quota comes before preemption, that without a gang of the
+// queue itself before that with one, and of two alike that which borrows from nearer by; with the
+// preference BorrowingOverPreemption nearness comes first.
 func (q *Queue) preferred(a, b Assess) int {
 	if by := cmp.Compare(q.group(a), q.group(b)); by != 0 || q.group(a) != 1 {
 		return by
 	}
+	byMode := cmp.Or(cmp.Compare(a.Mode, b.Mode), compareBool(a.Own, b.Own))
 	if q.PrefersNearer() {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Mode, b.Mode))
+		return cmp.Or(cmp.Compare(a.Level, b.Level), byMode)
 	}
-	return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Level, b.Level))
+	return cmp.Or(byMode, cmp.Compare(a.Level, b.Level))
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 func (q *Queue) group(a Assess) int {
