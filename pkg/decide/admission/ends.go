@@ -100,44 +100,45 @@ func (d *decision) releaseGangs(fleet *placement.Fleet, gangs []endingGang) {
 // room never hurts, so it then doubles the number until it is enough and halves the last
 // stride.
 func (d *decision) endsNeeded(fleet *placement.Fleet, order []endingGang, r *headReservation) (needed int, places []workload.Placement) {
-	enough := func(from, to int) bool {
-		savepoint := fleet.Begin()
-		defer fleet.Rollback(savepoint)
-		d.releaseGangs(fleet, order[from:to])
-		verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
-		if verdict.Outcome == placement.Fits {
-			places = verdict.Placements // the last number that is enough is the least
-		}
-		return verdict.Outcome == placement.Fits
-	}
 	least := endsForSum(fleet, order, r.flavored.w)
 	if least > len(order) {
 		return 0, nil
 	}
 	savepoint := fleet.Begin()
 	defer fleet.Rollback(savepoint)
-	given, stride := 0, max(1, least)
-	for {
-		to := min(given+stride, len(order))
-		if enough(given, to) {
-			if given == 0 {
-				needed = leastEnough(max(0, least-1), to, func(n int) bool { return enough(0, n) })
-			} else {
-				needed = leastEnough(given, to, func(n int) bool { return enough(given, n) })
-			}
-			return needed, places
+	given, ends := 0, min(max(1, least), len(order)) // given are not enough
+	for stride := 1; ; stride *= 2 {
+		before := fleet.Begin()
+		d.releaseGangs(fleet, order[given:ends])
+		if places = d.placesOf(fleet, r); places != nil {
+			fleet.Rollback(before)
+			break
 		}
-		if to == len(order) {
+		if ends == len(order) {
 			return 0, nil
 		}
-		d.releaseGangs(fleet, order[given:to])
-		if given == 0 {
-			stride = 1
-		} else {
-			stride *= 2
-		}
-		given = to
+		given, ends = ends, min(ends+stride, len(order))
 	}
+	needed = leastEnough(max(given, least-1), ends, func(n int) bool { // only if given of them are released
+		before := fleet.Begin()
+		defer fleet.Rollback(before)
+		d.releaseGangs(fleet, order[given:n])
+		found := d.placesOf(fleet, r)
+		if found != nil {
+			places = found // the last number that is enough is the least
+		}
+		return found != nil
+	})
+	return needed, places
+}
+
+// placesOf returns the places that the head has in a what-if, nil for none.
+func (d *decision) placesOf(fleet *placement.Fleet, r *headReservation) []workload.Placement {
+	verdict, _ := d.solve(r.head.queue, fleet, r.flavored.w)
+	if verdict.Outcome != placement.Fits {
+		return nil
+	}
+	return verdict.Placements
 }
 
 // endsForSum returns the least number of gangs, from the first, after whose end as much is

@@ -77,13 +77,7 @@ func (r *headReservation) block(class *equivalenceClass) {
 // appliesTo reports whether the workload must spare the reserved places, because it
 // comes after the head.
 func (r *headReservation) appliesTo(w *Waiting) bool {
-	if r.cluster == "" || r.head == w {
-		return false
-	}
-	if r.head.queue == w.queue {
-		return w.queue.headOrder(r.head, w) < 0
-	}
-	return before(r.head, w) < 0
+	return r.cluster != "" && r.head != w && r.head.comesBefore(w)
 }
 
 // endsInTime reports whether a gang that starts now with that run time ends before the
@@ -130,12 +124,10 @@ func fromFree(reservations []*headReservation) (*workload.Workload, []workload.P
 				held = amountsOn(held, other.flavored.w, other.places)
 			}
 		}
-		freed := map[string]resource.List{}
 		for _, g := range r.after {
-			freed = amountsOn(freed, g.Workload, g.Placements)
+			subtract(held, g)
 		}
-		for node, amounts := range held {
-			needed := amounts.Minus(freed[node])
+		for node, needed := range held {
 			before, known := required[node]
 			switch {
 			case !known:
@@ -158,7 +150,7 @@ func subtract(from map[string]resource.List, g *Started) {
 		held, known := from[p.Node]
 		for i := range g.Workload.PodSets {
 			if known && g.Workload.PodSets[i].Name == p.PodSet {
-				held = held.Minus(g.Workload.PodSets[i].Template.Requests.Times(int64(p.Pods)))
+				held = held.Minus(requestsOf(&g.Workload.PodSets[i], p.Pods))
 				from[p.Node] = held
 			}
 		}
@@ -198,12 +190,25 @@ func amountsOn(sum map[string]resource.List, w *workload.Workload, places []work
 	}
 	for _, p := range places {
 		for i := range w.PodSets {
-			if w.PodSets[i].Name == p.PodSet {
-				sum[p.Node] = sum[p.Node].Plus(w.PodSets[i].Template.Requests.Times(int64(p.Pods)))
+			if w.PodSets[i].Name != p.PodSet {
+				continue
 			}
+			requests := requestsOf(&w.PodSets[i], p.Pods)
+			if held, known := sum[p.Node]; known {
+				requests = held.Plus(requests)
+			}
+			sum[p.Node] = requests
 		}
 	}
 	return sum
+}
+
+// requestsOf returns what that many pods of a set request together. The caller does not change it.
+func requestsOf(set *workload.PodSet, pods int) resource.List {
+	if pods == 1 { // as nearly always
+		return set.Template.Requests
+	}
+	return set.Template.Requests.Times(int64(pods))
 }
 
 // sameAs reports whether a reservation is equal to the one that it replaces.

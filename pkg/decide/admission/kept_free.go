@@ -6,14 +6,19 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 )
 
-// keptFree is what fromFree has returned for a reservation, and what that depends on.
-// Many gangs in turn are tried against the reservation of one head.
+// keptFree is what fromFree has returned for reservations, and what that depends on.
+// Many gangs in turn are tried against the same ones.
 type keptFree struct {
-	reservation *headReservation
-	places      []workload.Placement
-	after       []heldPlaces
-	gang        *workload.Workload
-	on          []workload.Placement
+	of   []reservedPlaces
+	gang *workload.Workload
+	on   []workload.Placement
+}
+
+// reservedPlaces is what a reservation was when it was asked about.
+type reservedPlaces struct {
+	*headReservation
+	places []workload.Placement
+	after  []heldPlaces
 }
 
 // heldPlaces is what a gang holds.
@@ -24,23 +29,22 @@ type heldPlaces struct {
 
 // keptFree is fromFree. The caller does not change what it returns.
 func (d *decision) keptFree(reservations []*headReservation) (*workload.Workload, []workload.Placement) {
-	if len(reservations) > 1 {
-		return fromFree(reservations)
-	}
-	r := reservations[0]
-	if !d.kept.isOf(r) {
-		d.kept = keptFree{reservation: r, places: r.places}
-		for _, g := range r.after {
-			d.kept.after = append(d.kept.after, heldPlaces{g.Workload, g.Placements})
+	if !slices.EqualFunc(d.kept.of, reservations, reservedPlaces.isStill) {
+		d.kept = keptFree{of: make([]reservedPlaces, len(reservations))}
+		for i, r := range reservations {
+			d.kept.of[i] = reservedPlaces{headReservation: r, places: r.places}
+			for _, g := range r.after {
+				d.kept.of[i].after = append(d.kept.of[i].after, heldPlaces{g.Workload, g.Placements})
+			}
 		}
 		d.kept.gang, d.kept.on = fromFree(reservations)
 	}
 	return d.kept.gang, d.kept.on
 }
 
-// isOf reports whether it is that of the reservation as it is now.
-func (k *keptFree) isOf(r *headReservation) bool {
-	return k.reservation == r && same(k.places, r.places) && slices.EqualFunc(k.after, r.after, func(held heldPlaces, g *Started) bool {
+// isStill reports whether it is what the reservation is now.
+func (was reservedPlaces) isStill(r *headReservation) bool {
+	return was.headReservation == r && same(was.places, r.places) && slices.EqualFunc(was.after, r.after, func(held heldPlaces, g *Started) bool {
 		return held.Workload == g.Workload && same(held.places, g.Placements)
 	})
 }

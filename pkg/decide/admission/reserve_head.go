@@ -13,12 +13,14 @@ import (
 // left have no reservation until a later decision; the first in line always has one.
 const mostReserving = 500_000
 
-// reserveHeads recomputes the reservations that are stale. It reports whether it
-// reopened classes that a dropped or replaced reservation kept back.
+// reserveHeads recomputes the reservations that are stale: all of them or, for a workload that is
+// tried, those that it must spare and those that these are made around. The others would be made
+// again when it starts. It reports whether it reopened classes that a dropped or replaced
+// reservation kept back.
 //
 // The reservation of a reopened head stays until the head is tried; that of the head
-// being tried (but) is left as it is.
-func (d *decision) reserveHeads(but *Waiting) (opened bool) {
+// being tried is left as it is.
+func (d *decision) reserveHeads(tried *Waiting) (opened bool) {
 	s := d.state
 	if !s.anyReserves(d.now) {
 		return false
@@ -39,8 +41,8 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 		return before(a, b)
 	})
 	d.placedReservations = map[string]*placedReservations{}
-	for _, w := range heads {
-		if w == but {
+	for _, w := range heads[:sparedBy(tried, heads)] {
+		if w == tried {
 			continue
 		}
 		r := of[w]
@@ -58,6 +60,28 @@ func (d *decision) reserveHeads(but *Waiting) (opened bool) {
 	}
 	d.endPlacedReservations()
 	return opened
+}
+
+// sparedBy returns how many of the heads, from the first, have to have reservations before the
+// workload is tried: up to the last one that comes before it. All of them without a workload.
+func sparedBy(tried *Waiting, heads []*Waiting) int {
+	if tried == nil {
+		return len(heads)
+	}
+	for n := len(heads); n > 0; n-- {
+		if heads[n-1] != tried && heads[n-1].comesBefore(tried) {
+			return n
+		}
+	}
+	return 0
+}
+
+// comesBefore reports whether the workload must spare the places that are reserved for the head.
+func (head *Waiting) comesBefore(w *Waiting) bool {
+	if head.queue == w.queue {
+		return w.queue.headOrder(head, w) < 0
+	}
+	return before(head, w) < 0
 }
 
 // endOthers ends the reservations of all but these heads, and reports whether they kept

@@ -36,6 +36,31 @@ func TestTheSumRefusesOnlyWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// What ends on a node that is allocated twice frees nothing before it has made up for that.
+func TestTheSumCountsNothingOfWhatIsOverdrawn(t *testing.T) {
+	t.Parallel()
+	f := fleetOf(nodeOf("one", 4, 0), nodeOf("two", 1, 0))
+	on := func(pods int) (*workload.Workload, []workload.Placement) {
+		w := gangOf(pods, 1, 0)
+		return w, []workload.Placement{{PodSet: w.PodSets[0].Name, Node: "one", Pods: pods}}
+	}
+	for _, pods := range []int{4, 3} { // the first runs, the second is to follow it
+		f.Allocate(on(pods))
+	}
+	for _, c := range []struct{ asked, want int }{
+		{asked: 1, want: 0}, {asked: 2, want: 4}, {asked: 3, want: 5}, {asked: 5, want: 7},
+	} {
+		sum, released := f.Sum(gangOf(c.asked, 1, 0)), 0
+		for !sum.Enough() && released < 7 {
+			sum.Release(on(1))
+			released++
+		}
+		if released != c.want {
+			t.Errorf("%d are asked for, and are there after the end of %d, want %d", c.asked, released, c.want)
+		}
+	}
+}
+
 // What a gang frees is a bound for what its nodes gain, also when they changed after the last
 // search, or there was none.
 func TestReliefsAreOfTheNodesAsTheyAre(t *testing.T) {
