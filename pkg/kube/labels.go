@@ -87,6 +87,17 @@ const (
 	StateAdmitted = "admitted"
 )
 
+// HomeKey is an annotation of an object that Muster has created in the place of a user's object: the
+// cluster and the name of that one.
+const HomeKey = "muster.dev/home"
+
+// PlaceKey and StaleKey are annotations of a user's object that moves: the cluster and the name of
+// the object in its place, and since when its status is not known any more.
+const (
+	PlaceKey = "muster.dev/place"
+	StaleKey = "muster.dev/status-stale-since"
+)
+
 // WorkloadFinalizer is on an object that Muster did not create, until its workload has been
 // torn down.
 const WorkloadFinalizer = "muster.dev/workload"

@@ -41,7 +41,7 @@ func forUsers() map[string]string {
 // has them, and they do nothing.
 func stamped() []string {
 	return []string{
-		WorkloadLabel, ClusterLabel, AttemptLabel, PodSetLabel, PlaceholderLabel, PlaceholderClusterLabel, EpochKey, EvictingAtKey, TraceparentKey, SuspendedUIDKey, StateKey, ReasonKey, StartsKey, PositionKey, CarriedFromKey, CarriedDigestKey,
+		WorkloadLabel, ClusterLabel, AttemptLabel, PodSetLabel, PlaceholderLabel, PlaceholderClusterLabel, EpochKey, EvictingAtKey, TraceparentKey, SuspendedUIDKey, StateKey, ReasonKey, StartsKey, PositionKey, CarriedFromKey, CarriedDigestKey, HomeKey, PlaceKey, StaleKey,
 		IdentityKey, Prefix + "user", Prefix + "user-uid", Prefix + "user-groups",
 	}
 }

@@ -39,8 +39,11 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 	rules := l.rules(e)
 	command := &event.GangCommand{
 		Workload: e.ID, Cluster: e.Cluster, Attempt: e.Attempt, Epoch: l.epoch, State: state,
-		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name,
+		Queue: e.Queue, Kind: e.Kind, Namespace: e.Namespace, Name: e.ObjectName(),
 		ForceAfter: rules.ForceAfter, Trusted: rules.Placement == workload.Trusted,
+	}
+	if e.Life.Moves {
+		command.Home = e.MadeIn()
 	}
 	if state != event.Forgotten {
 		_, places := e.commandedPlaces()
@@ -52,8 +55,8 @@ func (l *lifecycle) command(e *entry, state string) *event.GangCommand {
 		}
 	}
 	if state == event.Present || state == event.Provision {
-		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(e.Submitter), rules.Objects
-		command.Identity, _ = rules.IdentityOf(e.Submitter)
+		command.PodPolicy, command.ObjectPolicy = rules.PodsOf(&e.Workload), rules.Objects
+		command.Identity, _ = rules.IdentityOf(&e.Workload)
 		command.Permitted = needsPermission(e, rules)
 		command.Carries = rules.CarriedTo(e.Cluster)
 		command.Whole = rules.Start == workload.StartWhole

@@ -66,7 +66,9 @@ func RefuseMove(w *workload.Workload, from, to Queue, classes []quota.PriorityCl
 		return noQueueFor(w, to.Name)
 	case !slices.Contains(to.Namespaces, w.Namespace):
 		return fmt.Sprintf("namespace %q does not belong to queue %q", w.Namespace, to.Name)
-	case !reflect.DeepEqual(from.Rules.Objects, to.Rules.Objects) || !reflect.DeepEqual(from.Rules.PodsOf(w.Submitter), to.Rules.PodsOf(w.Submitter)) ||
+	case w.Life.Moves && to.Rules.HomeObjects != workload.MoveFromHome:
+		return staysAtHome(to.Name)
+	case !reflect.DeepEqual(from.Rules.Objects, to.Rules.Objects) || !reflect.DeepEqual(from.Rules.PodsOf(w), to.Rules.PodsOf(w)) ||
 		from.Rules.Grace() != to.Rules.Grace():
 		return fmt.Sprintf("queue %q has other rules for objects, pods or grace periods, which its manifest was not checked against; cancel it and submit it there", to.Name)
 	}

@@ -19,8 +19,8 @@ type namespacedKind struct{ namespace, kind string }
 // taken returns the workload that has the name of this one where this one may be; nil for none.
 func (o objects) taken(w *workload.Workload) *entry {
 	homes := o[namespacedKind{w.Namespace, w.Kind}]
-	among := []string{"", w.Home()}
-	if w.Home() == "" {
+	among := []string{"", w.MadeIn()}
+	if w.MadeIn() == "" {
 		among = slices.Sorted(maps.Keys(homes))
 	}
 	for _, home := range among {
@@ -32,7 +32,7 @@ func (o objects) taken(w *workload.Workload) *entry {
 }
 
 func (o objects) add(e *entry) {
-	of, home := namespacedKind{e.Namespace, e.Kind}, e.Home()
+	of, home := namespacedKind{e.Namespace, e.Kind}, e.MadeIn()
 	if o[of] == nil {
 		o[of] = map[string]*index.Index[string, entry]{}
 	}
@@ -44,7 +44,7 @@ func (o objects) add(e *entry) {
 
 // remove forgets a workload's object, unless it is another workload's by now.
 func (o objects) remove(e *entry) {
-	of, home := namespacedKind{e.Namespace, e.Kind}, e.Home()
+	of, home := namespacedKind{e.Namespace, e.Kind}, e.MadeIn()
 	sameKind := o[of][home]
 	if sameKind == nil || !sameKind.Has(e) {
 		return

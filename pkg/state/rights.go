@@ -31,7 +31,7 @@ func (s *State) CheckRights(now time.Time) {
 // forbidden returns why the queue does not take the workload from who submitted it.
 func forbidden(queue Queue, w *workload.Workload) *workload.Reason {
 	if queue.Rules.MaySubmit(w.Submitter, w.Namespace) {
-		if _, bound := queue.Rules.IdentityOf(w.Submitter); bound {
+		if _, bound := queue.Rules.IdentityOf(w); bound {
 			return nil
 		}
 		return &workload.Reason{

@@ -94,7 +94,7 @@ func (s *State) refusal(w *workload.Workload, e *event.WorkloadSubmitted, stored
 	w.PodSets = rules.PreferringFor(w)
 	err := objectpolicy.Check(rules.Objects, e.Manifest)
 	if err == nil {
-		err = podpolicy.Check(rules.PodsOf(w.Submitter), e.Manifest)
+		err = podpolicy.Check(rules.PodsOf(w), e.Manifest)
 	}
 	if err != nil {
 		return &workload.Reason{Kind: workload.ReasonInvalid, Message: sanitize(err.Error())}
@@ -186,6 +186,11 @@ func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 	if reason := forbidden(queue, w); reason != nil {
 		return reason
 	}
+	if w.Life.Moves {
+		if reason := refuseToMove(queue, w); reason != nil {
+			return reason
+		}
+	}
 	if !slices.Contains(queue.Namespaces, w.Namespace) {
 		return &workload.Reason{
 			Kind: workload.ReasonQueue,
@@ -221,4 +226,21 @@ func (s *State) refuse(w *workload.Workload, class string, stored *Known) *workl
 		}
 	}
 	return s.limitReached(w.Queue)
+}
+
+// refuseToMove returns why the object of a user may not have its gang run in another cluster; nil
+// when it may.
+func refuseToMove(queue Queue, w *workload.Workload) *workload.Reason {
+	switch {
+	case queue.Rules.HomeObjects != workload.MoveFromHome:
+		return &workload.Reason{Kind: workload.ReasonQueue, Message: staysAtHome(queue.Name)}
+	case w.MadeIn() == "" || w.Kind != workload.KindRayJob && w.Kind != workload.KindRayCluster:
+		return &workload.Reason{Kind: workload.ReasonInvalid, Message: fmt.Sprintf("%s %q of submitter %q cannot move; RayJobs and RayClusters can that were made with kubectl", w.Kind, w.Name, w.Submitter)}
+	}
+	return nil
+}
+
+// staysAtHome reports that objects of a queue run in their own cluster.
+func staysAtHome(queue string) string {
+	return fmt.Sprintf("spec.managedBy has KubeRay leave the object alone, but objects of queue %q run in their own cluster: create it without that field, or ask the operators to set homeObjects: move for the queue", queue)
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,52 @@ func TestANameIsTakenWhereItsObjectMayBe(t *testing.T) {
 			}
 			if s.live.Get("second") == nil != c.refused {
 				t.Errorf("the second is live: %t", s.live.Get("second") != nil)
+			}
+		})
+	}
+}
+
+// An object moves only where its queue says so, and only one that a user made with kubectl.
+func TestWhatMayMove(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind, submitter, rule string
+		want                  workload.ReasonKind // empty when it is accepted
+	}{
+		"a RayCluster":              {workload.KindRayCluster, "kubernetes/east/ana", workload.MoveFromHome, ""},
+		"a RayJob":                  {workload.KindRayJob, "kubernetes/east/ana", workload.MoveFromHome, ""},
+		"of a queue that waits":     {workload.KindRayJob, "kubernetes/east/ana", workload.WaitAtHome, workload.ReasonQueue},
+		"of a queue without a rule": {workload.KindRayJob, "kubernetes/east/ana", "", workload.ReasonQueue},
+		"an AppWrapper":             {workload.KindAppWrapper, "kubernetes/east/ana", workload.MoveFromHome, workload.ReasonInvalid},
+		"over NATS":                 {workload.KindRayJob, "nats/ana", workload.MoveFromHome, workload.ReasonInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, now := newTestState(), time.Unix(1_000_000, 0)
+			queue := s.queues["loose"]
+			queue.Rules.HomeObjects = c.rule
+			s.queues["loose"] = queue
+			s.Submit(&event.WorkloadSubmitted{Manifest: json.RawMessage(`{}`), Workload: workload.Workload{
+				ID: "first", Queue: "loose", Namespace: "loose", Kind: c.kind, Name: "a", Digest: "d", Submitter: c.submitter,
+				PodSets: []workload.PodSet{{Name: "head", Count: 1}}, Life: workload.Life{Moves: true},
+			}}, nil, now)
+			var refused workload.ReasonKind
+			for _, e := range s.Flush().Messages {
+				if rejected, is := e.Payload.(*event.WorkloadRejected); is {
+					refused = rejected.Reason.Kind
+				}
+			}
+			live := s.live.Get("first")
+			if refused != c.want || (live != nil) != (c.want == "") {
+				t.Fatalf("refused because of %q, want %q; live is %+v", refused, c.want, live)
+			}
+			if live == nil {
+				return
+			}
+			live.Cluster = "west"
+			command := s.command(live, event.Present)
+			if command.Home != "east" || command.Name != "a-first" || !slices.Equal(command.PodPolicy.ServiceAccounts, []string{"default"}) {
+				t.Errorf("the command has home %q, name %q and service accounts %q", command.Home, command.Name, command.PodPolicy.ServiceAccounts)
 			}
 		})
 	}

@@ -41,6 +41,9 @@ type StampInput struct {
 	Annotations map[string]map[string]string
 	// Traceparent is noted on the object when it is not empty.
 	Traceparent string
+	// Home is the cluster and the name of the user's object in whose place this one is; empty
+	// where there is none.
+	Home string
 }
 
 // serverOwned are the fields of metadata that an object to be created must not
@@ -49,6 +52,10 @@ var serverOwned = []string{
 	"generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
+
+// ofAnotherCluster are the annotations of a manifest that mean nothing where it comes from another
+// cluster. With the first two it could take over an object, or the rights of a user.
+var ofAnotherCluster = []string{kube.SuspendedUIDKey, kube.IdentityKey, kube.Prefix + "user", kube.Prefix + "user-uid", kube.Prefix + "user-groups"}
 
 // Stamp returns the object to create for one attempt of a workload. All else in
 // the manifest, which Read has accepted, stays as it is.
@@ -110,6 +117,14 @@ func (s StampInput) object(tree map[string]any) error {
 		return err
 	}
 	annotations[kube.EpochKey] = strconv.FormatInt(s.Epoch, 10)
+	if s.Home != "" {
+		annotations[kube.HomeKey] = s.Home
+		for _, key := range ofAnotherCluster {
+			delete(annotations, key)
+		}
+		delete(metadata, "finalizers")
+		delete(metadata, "ownerReferences")
+	}
 	if s.Traceparent != "" {
 		annotations[kube.TraceparentKey] = s.Traceparent
 	}

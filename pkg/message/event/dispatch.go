@@ -34,6 +34,9 @@ type GangCommand struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Home is the cluster of the user's object, in whose place the object of this name is created;
+	// empty where there is none. The dispatcher reports the status of its object for it.
+	Home string `json:"home,omitempty"`
 	// Created, with Present: the object of this attempt existed. If it is missing, it
 	// was deleted.
 	Created bool `json:"created,omitempty"`
@@ -177,9 +180,15 @@ type GangStatus struct {
 	// Left names what the removal of the attempt waits for, with the finalizers; beside
 	// Released, what stays. Empty before a removal takes long.
 	Left string `json:"left,omitempty"`
+	// Object is the status that KubeRay gives to the object, where the command has a Home: at most
+	// MostObjectStatus bytes.
+	Object json.RawMessage `json:"object,omitempty"`
 	// Answers is the ReportWanted.Ask that this answers; empty when none was asked.
 	Answers string `json:"answers,omitempty"`
 }
+
+// MostObjectStatus bounds GangStatus.Object. KubeRay writes one to three KiB.
+const MostObjectStatus = 16 << 10
 
 // CreatedObject is an object as the API server created it.
 type CreatedObject struct {

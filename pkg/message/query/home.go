@@ -27,14 +27,21 @@ func homeBounds() bounds.JSON {
 // queues only.
 func HomeSubject(cluster, queue string) string { return homePrefix + cluster + "." + queue }
 
-// HomeRequest is about objects of the cluster. It has one of Message, IDs and Waiting.
+// HomeRequest is about objects of the cluster. It has one of Message, IDs, Placed and Waiting.
 type HomeRequest struct {
 	// Message is a CloudEvent (WorkloadSubmitted or WorkloadCancel) about the workload of an
-	// object, and UID that of the object, from which the id of the workload is made.
+	// object, and UID that of the object, from which the id of the workload is made. To cancel the
+	// workload of an object that moved and is gone it needs no UID.
 	Message json.RawMessage `json:"message,omitempty"`
 	UID     string          `json:"uid,omitempty"`
 	// IDs asks for workloads, of whatever queue, MaxPage at most.
 	IDs []workload.ID `json:"ids,omitempty"`
+	// Statuses, with IDs, asks for the statuses of the objects in the place of the cluster's own,
+	// MostHomeStatuses at most, instead of for the workloads.
+	Statuses bool `json:"statuses,omitempty"`
+	// Placed asks for a page of the workloads with places, of whatever queue, whose objects move,
+	// behind After.
+	Placed bool `json:"placed,omitempty"`
 	// Waiting asks for a page of the workloads that wait in the queue, behind After.
 	Waiting bool  `json:"waiting,omitempty"`
 	After   int64 `json:"after,omitempty"`
@@ -48,6 +55,22 @@ type HomeAnswer struct {
 	Workloads []workload.Record `json:"workloads,omitempty"`
 	// Next is the After of the following page; zero on the last one.
 	Next int64 `json:"next,omitempty"`
+	// Statuses are those that were asked for, as far as a dispatcher has reported one.
+	Statuses []HomeStatus `json:"statuses,omitempty"`
+}
+
+// MostHomeStatuses bounds how many statuses are asked for at once: an answer has 512 KiB at most.
+const MostHomeStatuses = 24
+
+// HomeStatus is what KubeRay's status was of the object in the place of a user's.
+type HomeStatus struct {
+	Workload workload.ID `json:"workload"`
+	Cluster  string      `json:"cluster"`
+	Attempt  int         `json:"attempt"`
+	Name     string      `json:"name"`
+	// Status is of the RayJob or RayCluster, as the API server there has it; nil before KubeRay has
+	// written one.
+	Status json.RawMessage `json:"status,omitempty"`
 }
 
 // Home asks as the intake of a cluster.

@@ -21,7 +21,7 @@ func TestEachFieldOfAQueueArrivesInItsRules(t *testing.T) {
 		ObjectPolicy: workload.ObjectPolicy{ExternalIPs: true},
 		Submitters:   []workload.Submitters{{Who: []string{"http/alice"}}},
 		Identities:   []workload.Bound{{Who: []string{"http/alice"}, User: "alice"}},
-		StrayPods:    workload.WarnOfStrays, OnLostCluster: workload.FailOver, PreferClusters: "data=images", Carries: []workload.Carried{{Kind: workload.KindSecret, Name: "pull", From: "main"}},
+		StrayPods:    workload.WarnOfStrays, OnLostCluster: workload.FailOver, HomeObjects: workload.MoveFromHome, PreferClusters: "data=images", Carries: []workload.Carried{{Kind: workload.KindSecret, Name: "pull", From: "main"}},
 	}}}
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func TestThePageHasAllRulesOfLives(t *testing.T) {
 	usual := reflect.ValueOf(workload.Rules{}.WithDefaults())
 	for _, field := range reflect.VisibleFields(usual.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" || slices.Contains([]string{"podPolicy", "objectPolicy", "submitters", "identities", "strayPods", "onLostCluster", "preferClusters", "carries", "tolerance", "limits"}, name) { // not under life
+		if name == "" || slices.Contains([]string{"podPolicy", "objectPolicy", "submitters", "identities", "strayPods", "onLostCluster", "homeObjects", "moves", "preferClusters", "carries", "tolerance", "limits"}, name) { // not under life
 			continue
 		}
 		want[name] = rule{annotations[name], shown(name, usual.FieldByIndex(field.Index))}

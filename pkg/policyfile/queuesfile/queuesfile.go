@@ -45,6 +45,9 @@ type Queue struct {
 	// OnLostCluster is what happens with its gangs when their cluster is out of reach: stay
 	// (the default) or failover.
 	OnLostCluster string `json:"onLostCluster,omitempty"`
+	// HomeObjects is what happens with objects made with kubectl while their own cluster has no
+	// room: wait (the default) or move.
+	HomeObjects string `json:"homeObjects,omitempty"`
 	// PreferClusters selects the clusters that gangs prefer that prefer none themselves.
 	PreferClusters workload.ClusterSelector `json:"preferClusters,omitempty"`
 	// Carries are the ConfigMaps and Secrets that its gangs get copies of in other clusters.
@@ -123,6 +126,9 @@ func (f *File) ValidateWritten() error {
 		}
 		if q.Rules.OnLostCluster != "" {
 			faults.Add(path+".life.onLostCluster", "is no field of life; set it beside life, as %s.onLostCluster", path)
+		}
+		if q.Rules.HomeObjects != "" {
+			faults.Add(path+".life.homeObjects", "is no field of life; set it beside life, as %s.homeObjects", path)
 		}
 		if len(q.Rules.Carries) > 0 {
 			faults.Add(path+".life.carries", "is no field of life; set it beside life, as %s.carries", path)
@@ -224,6 +230,7 @@ func (q *Queue) validate() error {
 	faults.Under("objectPolicy", q.ObjectPolicy.Validate())
 	faults.Under("strayPods", workload.ValidateStrays(q.StrayPods))
 	faults.Under("onLostCluster", workload.ValidateOnLostCluster(q.OnLostCluster))
+	faults.Under("homeObjects", workload.ValidateHomeObjects(q.HomeObjects))
 	preferred, err := q.PreferClusters.Complete()
 	faults.Under("preferClusters", err)
 	q.PreferClusters = preferred
@@ -236,5 +243,6 @@ func (q *Queue) validate() error {
 	q.Rules.Pods, q.Rules.Submitters = q.PodPolicy, q.Submitters
 	q.Rules.Objects, q.Rules.Identities, q.Rules.Strays = q.ObjectPolicy, q.Identities, q.StrayPods
 	q.Rules.OnLostCluster, q.Rules.PreferClusters, q.Rules.Carries = q.OnLostCluster, q.PreferClusters, q.Carries
+	q.Rules.HomeObjects = q.HomeObjects
 	return faults.Err()
 }

@@ -16,7 +16,7 @@ type Identity struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Bound binds submitters of messages to a user of Kubernetes.
+// Bound binds submitters of messages, and of objects that move, to a user of Kubernetes.
 type Bound struct {
 	// Who are patterns of submitters, as in Submitters.Who.
 	Who []string `json:"who"`
@@ -40,11 +40,6 @@ func ValidateIdentities(list []Bound) error {
 	for i, b := range list {
 		at := fault.Index("", i)
 		faults.Under("", validatePatterns(at+".who", b.Who))
-		for j, who := range b.Who {
-			if strings.HasPrefix(who, ByKubernetes+"/") {
-				faults.Add(fault.Index(at+".who", j), "%q: Kubernetes already knows users of kubectl; want names such as http/alice or nats/team-a", who)
-			}
-		}
 		switch account, is := strings.CutPrefix(b.User, accountPrefix); {
 		case b.User == "":
 			faults.Add(at+".user", "is missing; want a user of Kubernetes, such as %steam-a:submitter", accountPrefix)
@@ -65,32 +60,17 @@ func validAccount(account string) bool {
 	return namespace != "" && name != ""
 }
 
-// fromKubernetes reports whether the submitter came by an object of a cluster. The
-// API server identifies that user, not the queue.
-func fromKubernetes(submitter string) bool { return strings.HasPrefix(submitter, ByKubernetes+"/") }
-
-// Home returns the cluster where the workload's object already is, because a user
-// created it there with kubectl; "" when Muster creates the object wherever the gang is
-// admitted. A gang with a home runs there or waits.
-func (w Workload) Home() string {
-	home, is := strings.CutPrefix(w.Submitter, ByKubernetes+"/")
-	if !is {
-		return ""
-	}
-	home, _, _ = strings.Cut(home, "/")
-	return home
-}
-
-// IdentityOf returns the user of Kubernetes that the submitter of a message is bound
+// IdentityOf returns the user of Kubernetes that the submitter of the workload is bound
 // to; nil when the queue binds none. bound is false when the queue binds submitters,
-// and this one is not among them.
-func (r Rules) IdentityOf(submitter string) (identity *Identity, bound bool) {
-	if len(r.Identities) == 0 || fromKubernetes(submitter) {
+// and this one is not among them. A user of kubectl is bound only where the object moves: another
+// cluster does not know the user.
+func (r Rules) IdentityOf(w *Workload) (identity *Identity, bound bool) {
+	if len(r.Identities) == 0 || w.Home() != "" {
 		return nil, true
 	}
 	for _, b := range r.Identities {
 		if slices.ContainsFunc(b.Who, func(who string) bool {
-			matched, err := path.Match(who, submitter)
+			matched, err := path.Match(who, w.Submitter)
 			return err == nil && matched
 		}) {
 			return b.identity(), true
@@ -109,12 +89,12 @@ func (b Bound) identity() *Identity {
 	return &Identity{User: b.User, Groups: append(groups, everyone)}
 }
 
-// PodsOf is the pod policy for the workloads of a submitter. A message whose
-// submitter has no identity in Kubernetes names no service account that the queue
-// does not list: its pods would have rights that nothing asks for.
-func (r Rules) PodsOf(submitter string) PodPolicy {
+// PodsOf is the pod policy for a workload. One whose submitter has no identity in the cluster
+// where it runs names no service account that the queue does not list: its pods would have rights
+// that nothing asks for.
+func (r Rules) PodsOf(w *Workload) PodPolicy {
 	policy := r.Pods
-	if identity, _ := r.IdentityOf(submitter); identity == nil && !fromKubernetes(submitter) && len(policy.ServiceAccounts) == 0 {
+	if identity, _ := r.IdentityOf(w); identity == nil && w.Home() == "" && len(policy.ServiceAccounts) == 0 {
 		policy.ServiceAccounts = []string{defaultAccount}
 	}
 	return policy

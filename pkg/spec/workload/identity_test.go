@@ -11,7 +11,7 @@ import (
 func TestIdentityOf(t *testing.T) {
 	t.Parallel()
 	rules := workload.Rules{Identities: []workload.Bound{
-		{Who: []string{"nats/team-a", "http/a-*"}, User: "system:serviceaccount:team-a:submitter"},
+		{Who: []string{"nats/team-a", "http/a-*", "kubernetes/c/*"}, User: "system:serviceaccount:team-a:submitter"},
 		{Who: []string{"http/*"}, User: "people", Groups: []string{"staff"}},
 	}}
 	account := &workload.Identity{User: "system:serviceaccount:team-a:submitter", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:team-a", "system:authenticated"}}
@@ -19,20 +19,23 @@ func TestIdentityOf(t *testing.T) {
 		name      string
 		rules     workload.Rules
 		submitter string
+		moves     bool
 		want      *workload.Identity
 		bound     bool
 	}{
-		{"no identities", workload.Rules{}, "nats/team-a", nil, true},
-		{"service account", rules, "nats/team-a", account, true},
-		{"first that matches", rules, "http/a-robot", account, true},
-		{"user", rules, "http/bob", &workload.Identity{User: "people", Groups: []string{"staff", "system:authenticated"}}, true},
-		{"bound to none", rules, "nats/team-b", nil, false},
-		{"without a name", rules, "nats", nil, false},
-		{"by kubectl", rules, "kubernetes/c/bob", nil, true},
+		{"no identities", workload.Rules{}, "nats/team-a", false, nil, true},
+		{"service account", rules, "nats/team-a", false, account, true},
+		{"first that matches", rules, "http/a-robot", false, account, true},
+		{"user", rules, "http/bob", false, &workload.Identity{User: "people", Groups: []string{"staff", "system:authenticated"}}, true},
+		{"bound to none", rules, "nats/team-b", false, nil, false},
+		{"without a name", rules, "nats", false, nil, false},
+		{"by kubectl", rules, "kubernetes/c/bob", false, nil, true},
+		{"by kubectl, and moves", rules, "kubernetes/c/bob", true, account, true},
+		{"by kubectl, and moves without being bound", rules, "kubernetes/d/bob", true, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, bound := c.rules.IdentityOf(c.submitter)
+			got, bound := c.rules.IdentityOf(&workload.Workload{Submitter: c.submitter, Life: workload.Life{Moves: c.moves}})
 			if diff := cmp.Diff(c.want, got); diff != "" || bound != c.bound {
 				t.Errorf("bound %v, want %v; identity (-want +got):\n%s", bound, c.bound, diff)
 			}
@@ -49,17 +52,19 @@ func TestPodsOf(t *testing.T) {
 		name      string
 		rules     workload.Rules
 		submitter string
+		moves     bool
 		want      []string
 	}{
-		{"message", workload.Rules{}, "nats/team-a", []string{"default"}},
-		{"message without a name", workload.Rules{}, "", []string{"default"}},
-		{"listed accounts", workload.Rules{Pods: workload.PodPolicy{ServiceAccounts: []string{"train"}}}, "nats/team-a", []string{"train"}},
-		{"bound", workload.Rules{Identities: bound}, "http/bob", nil},
-		{"by kubectl", workload.Rules{}, "kubernetes/c/bob", nil},
+		{"message", workload.Rules{}, "nats/team-a", false, []string{"default"}},
+		{"message without a name", workload.Rules{}, "", false, []string{"default"}},
+		{"listed accounts", workload.Rules{Pods: workload.PodPolicy{ServiceAccounts: []string{"train"}}}, "nats/team-a", false, []string{"train"}},
+		{"bound", workload.Rules{Identities: bound}, "http/bob", false, nil},
+		{"by kubectl", workload.Rules{}, "kubernetes/c/bob", false, nil},
+		{"by kubectl, and moves", workload.Rules{}, "kubernetes/c/bob", true, []string{"default"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, c.rules.PodsOf(c.submitter).ServiceAccounts); diff != "" {
+			if diff := cmp.Diff(c.want, c.rules.PodsOf(&workload.Workload{Submitter: c.submitter, Life: workload.Life{Moves: c.moves}}).ServiceAccounts); diff != "" {
 				t.Errorf("service accounts (-want +got):\n%s", diff)
 			}
 		})

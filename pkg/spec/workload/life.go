@@ -36,6 +36,9 @@ type Life struct {
 	// Tolerance has the AppWrapper's own rules for failed attempts; nil means the
 	// queue's rules. A queue has none.
 	Tolerance *Tolerance `json:"tolerance,omitempty"`
+	// Moves: the object that a user made in a cluster stays there suspended, and Muster creates
+	// another one where the gang is admitted (home.go). A queue has none.
+	Moves bool `json:"moves,omitempty"`
 }
 
 // Tolerance is how often and how a workload is retried. What is not set is as the

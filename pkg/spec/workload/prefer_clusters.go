@@ -18,17 +18,21 @@ func (s ClusterSelector) Complete() (ClusterSelector, error) {
 	return s, faults.Err()
 }
 
-// PreferringFor returns the pod sets of a workload with the clusters that its queue prefers. They
-// stay as they are when the workload prefers clusters itself, or runs in the cluster where its
-// object was made.
+// PreferringFor returns the pod sets of a workload with the clusters that its queue prefers; of an
+// object that moves, else the one where it was made. They stay as they are when the workload
+// prefers clusters itself, or runs in the cluster where its object was made.
 func (r Rules) PreferringFor(w *Workload) []PodSet {
 	own := func(set PodSet) bool { return set.PreferClusters != "" }
-	if r.PreferClusters == "" || w.Home() != "" || slices.ContainsFunc(w.PodSets, own) {
+	prefers := r.PreferClusters
+	if home := w.MadeIn(); prefers == "" && w.Life.Moves {
+		prefers = ClusterSelector(ClusterNameKey + "=" + home)
+	}
+	if prefers == "" || w.Home() != "" || slices.ContainsFunc(w.PodSets, own) {
 		return w.PodSets
 	}
 	sets := slices.Clone(w.PodSets)
 	for i := range sets {
-		sets[i].PreferClusters = r.PreferClusters
+		sets[i].PreferClusters = prefers
 	}
 	return sets
 }

@@ -49,6 +49,8 @@ type Rules struct {
 	Strays string `json:"strayPods,omitempty"`
 	// OnLostCluster is StayInLostCluster or FailOver.
 	OnLostCluster string `json:"onLostCluster,omitempty"`
+	// HomeObjects is WaitAtHome or MoveFromHome.
+	HomeObjects string `json:"homeObjects,omitempty"`
 	// PreferClusters selects the clusters that gangs prefer that prefer none themselves.
 	PreferClusters ClusterSelector `json:"preferClusters,omitempty"`
 	// Carries are the objects of clusters that gangs get copies of in others.
@@ -106,6 +108,9 @@ func (r Rules) Validate() error {
 	}
 	if r.Tolerance != nil {
 		faults.Add("tolerance", "is for a workload to ask for; want requeues, backoffFirst, backoffMost and forceAfter")
+	}
+	if r.Moves {
+		faults.Add("moves", "is for an object to ask for; want homeObjects: move beside life")
 	}
 	if r.BackoffMost < r.BackoffFirst {
 		faults.Add("backoffMost", "%s is less than backoffFirst, which is %s; want at least that",

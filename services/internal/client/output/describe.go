@@ -69,7 +69,7 @@ func DescribeWorkload(w io.Writer, d Workload, now time.Time) error {
 	err := writeFields(w, []field{
 		{"Name", d.Name}, {"Namespace", d.Namespace}, {"Kind", d.Kind}, {"ID", string(d.ID)}, {"Queue", d.Queue},
 		{"Priority", strconv.Itoa(int(d.Priority))}, {"Phase", Phase(&d.Record)}, {"Reason", Reason(d.Reason)}, {"Hold", d.Hold.Message()}, {"Weighed", weighedIn(d.Reason)},
-		{"Position", position}, {"Starts", StartsIn(&d.Record, now)}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Cluster", d.Cluster},
+		{"Position", position}, {"Starts", StartsIn(&d.Record, now)}, {"Attempt", strconv.Itoa(d.Attempt)}, {"Home", d.MadeIn()}, {"Cluster", d.Cluster},
 		{"Submitted", at(d.Times.Submitted, now)}, {"Admitted", at(d.Times.Admitted, now)},
 		{"Dispatched", at(d.Times.Dispatched, now)}, {"Running", at(d.Times.Running, now)}, {"Finished", at(d.Times.Finished, now)},
 		{"Ran", ran(&d.Record, now)}, {"Checkpoint", Checkpoint(&d.Record, now)}, {"Eviction", Eviction(d.Eviction)},

@@ -33,7 +33,7 @@ func NamespacedWorkloads(records []workload.Record, format Format, now time.Time
 		if format == Wide {
 			row = []string{
 				r.Namespace, r.Name, r.Kind, r.Queue, Phase(r), orDash(int(r.Position)), starts(r, now), strconv.Itoa(int(r.Priority)),
-				strconv.Itoa(r.Attempt), dash(r.Home()), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
+				strconv.Itoa(r.Attempt), dash(r.MadeIn()), dash(r.Cluster), strconv.Itoa(r.Pods()), requests(r.Requests()),
 				age(r.Times.Submitted, now), dash(ran(r, now)), string(r.ID), Reason(r.Reason),
 			}
 		}

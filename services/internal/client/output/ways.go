@@ -40,7 +40,7 @@ func waysOf(r *workload.Record) (when string, all []Way) {
 	head := fmt.Sprintf("--namespace %s --selector %s=%s,ray.io/node-type=head", r.Namespace, kube.WorkloadLabel, r.ID)
 	all = []Way{{"the log of its head pod", "kubectl logs" + follow + " " + head}}
 	if r.Kind == "RayJob" {
-		all = append(all, Way{"the output of its job", fmt.Sprintf("kubectl logs%s --namespace %s job/%s", follow, r.Namespace, r.Name)})
+		all = append(all, Way{"the output of its job", fmt.Sprintf("kubectl logs%s --namespace %s job/%s", follow, r.Namespace, r.ObjectName())})
 	}
 	if live {
 		all = append(all,

@@ -70,7 +70,7 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 	}
 	chosen := map[string]workload.Record{} // the latest of each object
 	for _, r := range candidates {
-		chosen[r.Namespace+"/"+r.Kind+"/"+r.Home()] = r
+		chosen[r.Namespace+"/"+r.Kind+"/"+r.MadeIn()] = r
 	}
 	if len(chosen) == 1 {
 		return candidates[len(candidates)-1], nil
@@ -78,7 +78,7 @@ func choose(found []workload.Record, name, namespace string) (workload.Record, e
 	var named []string
 	for _, r := range chosen {
 		where := ""
-		if home := r.Home(); home != "" {
+		if home := r.MadeIn(); home != "" {
 			where = " in cluster " + home
 		}
 		named = append(named, fmt.Sprintf("%s %s/%s%s (%s)", r.Kind, r.Namespace, r.Name, where, r.ID))
