@@ -114,6 +114,8 @@ func intake() User {
 			event.DeadSubject(event.SubmitSubject("*")), event.DeadSubject(event.SubmitSubjectAs("*", "*")),
 			// The Kubernetes controller syncs its cluster's queues.
 			query.ClusterConfigureSubject("*"), query.AppliedSubject, query.QueuesSubject,
+			// It asks for the statuses of what runs in other clusters for objects of its own.
+			query.HomeSubject("*", "*"),
 			// The HTTP API queries queue-manager.
 			query.HistorySubject, query.ExplainSubject, query.NodesSubject, query.StatusSubject, query.UsageSubject, query.DemandSubject, query.HoldSubject,
 			query.WhatIfSubject, query.ActivitySubject, query.DecisionsSubject, query.ManifestSubject,

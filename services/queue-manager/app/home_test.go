@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -98,11 +99,11 @@ func TestTheIntakeOfAClusterIsBound(t *testing.T) {
 		request query.HomeRequest
 		want    string
 	}{
-		"nothing":                   {query.HomeRequest{}, "exactly one of message, ids and waiting"},
-		"two questions":             {query.HomeRequest{IDs: []workload.ID{victim}, Waiting: true}, "exactly one of message, ids and waiting"},
+		"nothing":                   {query.HomeRequest{}, "exactly one of message, ids, placed and waiting"},
+		"two questions":             {query.HomeRequest{IDs: []workload.ID{victim}, Waiting: true}, "exactly one of message, ids, placed and waiting"},
 		"too many ids":              {query.HomeRequest{IDs: make([]workload.ID, query.MaxPage+1)}, "ids: there are"},
 		"no event":                  {query.HomeRequest{Message: json.RawMessage(`[]`), UID: "one"}, "malformed event"},
-		"no UID":                    {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message}, `uid: ""`},
+		"no UID":                    {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message}, "uid: is missing"},
 		"the id of another":         {changed(func(w *workload.Workload) { w.ID = victim }), "is not that of the object"},
 		"another UID":               {query.HomeRequest{Message: changed(func(*workload.Workload) {}).Message, UID: "two"}, "is not that of the object"},
 		"a user of another cluster": {changed(func(w *workload.Workload) { w.Submitter = "kubernetes/east/ann" }), "is none of the cluster"},
@@ -163,5 +164,96 @@ func TestTheIntakeOfAClusterIsBound(t *testing.T) {
 	answer, err := w.queries.Workloads(w.ctx, query.WorkloadsRequest{})
 	if err != nil || len(answer.Workloads) != 1 || answer.Workloads[0].Phase != workload.Queued {
 		t.Errorf("the ledger has %+v, %v; want the workload of another as it was", answer.Workloads, err)
+	}
+}
+
+// TestStatusesOfWhatMoves: the intake of a cluster reads the statuses of what runs for the objects of
+// its cluster, of the present attempt, and no others. What another cluster reports is no such status.
+func TestStatusesOfWhatMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, app.Queue{Name: "research", Namespaces: []string{"default"}, HomeObjects: workload.MoveFromHome})
+	w.node("n", 4)
+	gang := madeIn("west", "one", "research")
+	gang.Life.Moves = true
+	if _, err := w.queries.Home(w.ctx, "west", "research", request(t, "one", submission(gang))); err != nil {
+		t.Fatal(err)
+	}
+	command := w.command(gang.ID, event.Present, 1)
+	if command.Home != "west" || command.Name == gang.Name {
+		t.Errorf("the command has home %q and name %q", command.Home, command.Name)
+	}
+	other := w.submit(gangOf("by-nats", "research", 1))
+	w.command(other, event.Present, 1)
+	ids := []workload.ID{gang.ID, other}
+	statuses := func(cluster string) []query.HomeStatus {
+		answer, err := w.queries.Home(w.ctx, cluster, "research", query.HomeRequest{IDs: ids, Statuses: true})
+		if err != nil || len(answer.Workloads) > 0 {
+			t.Errorf("answered %+v, %v", answer, err)
+		}
+		return answer.Statuses
+	}
+	if got := statuses("west"); len(got) > 0 {
+		t.Errorf("before the first report the statuses are %+v", got)
+	}
+	w.publish(event.StatusSubject("east", gang.ID), &event.GangStatus{Workload: gang.ID, Cluster: "east", Attempt: 1, Object: json.RawMessage(`{"state":"forged"}`)})
+	w.status(event.GangStatus{Workload: gang.ID, Attempt: 1, Created: true, UID: "u", Object: json.RawMessage(`{"state":"ready"}`)})
+	w.status(event.GangStatus{Workload: other, Attempt: 1, Created: true, UID: "v", Object: json.RawMessage(`{"state":"ready"}`)})
+	want := query.HomeStatus{Workload: gang.ID, Cluster: cluster, Attempt: 1, Name: command.Name, Status: json.RawMessage(`{"state":"ready"}`)}
+	if got := statuses("west"); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		t.Errorf("the statuses are %+v, want %+v", got, want)
+	}
+	if got := statuses("east"); len(got) > 0 {
+		t.Errorf("another cluster reads %+v", got)
+	}
+	w.status(event.GangStatus{Workload: gang.ID, Attempt: 7, Created: true, Object: json.RawMessage(`{"state":"ready"}`)})
+	if got := statuses("west"); len(got) > 0 {
+		t.Errorf("the statuses of another attempt are %+v", got)
+	}
+	placed := func(cluster string) []workload.Record {
+		answer, err := w.queries.Home(w.ctx, cluster, "research", query.HomeRequest{Placed: true})
+		if err != nil {
+			t.Error(err)
+		}
+		return answer.Workloads
+	}
+	if of := placed("west"); len(of) != 1 || of[0].ID != gang.ID || len(placed("east")) > 0 {
+		t.Errorf("with places are %+v and, of another cluster, %+v", of, placed("east"))
+	}
+	many := query.HomeRequest{IDs: make([]workload.ID, query.MostHomeStatuses+1), Statuses: true}
+	if answer, err := w.queries.Home(w.ctx, "west", "research", many); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("a question for too many is answered %+v, %v", answer, err)
+	}
+}
+
+// TestAVanishedObjectIsCancelledWithoutItsUID: by the intake of its own cluster, when it moves.
+func TestAVanishedObjectIsCancelledWithoutItsUID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, app.Queue{Name: "research", Namespaces: []string{"default"}, HomeObjects: workload.MoveFromHome})
+	moves, stays := madeIn("west", "one", "research"), madeIn("west", "two", "research")
+	moves.Life.Moves = true
+	for _, gang := range []workload.Workload{moves, stays} {
+		w.submit(gang)
+		w.waits(gang.ID, workload.ReasonNoNodes)
+	}
+	for _, c := range []struct {
+		name, cluster string
+		id            workload.ID
+		cancelled     bool
+	}{
+		{"another cluster", "east", moves.ID, false},
+		{"an object that stays", "west", stays.ID, false},
+		{"no workload", "west", event.WorkloadID("test", "nothing"), false},
+		{"an object that moves", "west", moves.ID, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := w.queries.Home(w.ctx, c.cluster, "research", request(t, "", &event.WorkloadCancel{Workload: c.id, Why: "gone"}))
+			if (err == nil) != c.cancelled || err != nil && !strings.Contains(err.Error(), "of no object that moves") {
+				t.Errorf("answered %v, want cancelled: %t", err, c.cancelled)
+			}
+		})
+	}
+	w.phase(moves.ID, workload.Cancelled)
+	if record := w.recordOf(stays.ID); record.Phase != workload.Queued {
+		t.Errorf("the workload of the object that stays is %s", record.Phase)
 	}
 }
