@@ -1,7 +1,9 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"strconv"
@@ -62,6 +64,9 @@ type Object struct {
 	// its own UID. It is suspended again at an eviction instead of being deleted. The
 	// RayCluster of such a RayJob is not Resumed: KubeRay copied the annotation to it.
 	Resumed bool
+	// Status is KubeRay's of an object in the place of a user's in another cluster, or in this one;
+	// nil of others.
+	Status json.RawMessage
 	// Outcome of a job that came to its end.
 	Outcome string
 	// Message is what KubeRay reports of the outcome or, before it, of its failure
@@ -94,8 +99,40 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		o.LastUsed = reportedTime(u, kube.LastUsedKey)
 	}
 	o.LastCheckpoint = reportedTime(u, kube.LastCheckpointKey)
+	if u.GetAnnotations()[kube.HomeKey] != "" {
+		o.Status = statusOf(u)
+	}
 	return o
 }
+
+// statusOf returns the status of an object; of one that is too large only the fields that have no
+// others within.
+func statusOf(u *unstructured.Unstructured) json.RawMessage {
+	status, _, _ := unstructured.NestedMap(u.Object, "status") // absent reads as empty
+	if len(status) == 0 {
+		return nil
+	}
+	encoded, err := json.Marshal(status)
+	if err == nil && len(encoded) <= event.MostObjectStatus {
+		return encoded
+	}
+	maps.DeleteFunc(status, func(_ string, value any) bool {
+		switch value := value.(type) {
+		case string:
+			return len(value) > mostText
+		case bool, int64, float64:
+			return false
+		}
+		return true
+	})
+	if encoded, err = json.Marshal(status); err != nil || len(encoded) > event.MostObjectStatus {
+		return nil
+	}
+	return encoded
+}
+
+// mostText is the longest text that stays of a status that is too large.
+const mostText = 1 << 10
 
 // isResumed reports whether a user created the object and Release resumed it.
 func isResumed(u *unstructured.Unstructured) bool {

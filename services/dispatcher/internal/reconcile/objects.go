@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,13 +102,14 @@ type observation struct {
 	sizes, keeps map[string]int // of worker groups, by pod set
 	lastUsed     time.Time
 	checkpoint   time.Time            // the last that was reported
+	status       json.RawMessage      // that KubeRay gives to an object in the place of a user's
 	announced    []*kubernetes.Object // Ray objects that show the time of an eviction
 }
 
 // write copies what is ours into the status.
 func (o observation) write(status *event.GangStatus) {
 	status.Created, status.UID, status.Outcome, status.Message = true, o.uid, o.outcome, o.message
-	status.Permitted = o.permitted
+	status.Permitted, status.Object = o.permitted, o.status
 	status.Sizes, status.Keeps, status.LastUsed, status.LastCheckpoint = o.sizes, o.keeps, o.lastUsed, o.checkpoint
 }
 

@@ -77,8 +77,11 @@ func (a permissionChecker) checkOwn(ctx context.Context, id bundle.Identity) err
 
 // identityOf is on whose behalf a Ray object is created: the user that created it
 // suspended, as intake has it from the API server, or the one that the queue binds the
-// submitter to; nil when Muster's own rights count.
+// submitter to; nil when Muster's own rights count. Another cluster's users are not this one's.
 func identityOf(command *event.GangCommand) *workload.Identity {
+	if command.Home != "" {
+		return command.Identity
+	}
 	annotations := annotationsOf(command.Manifest)
 	if annotations[kube.SuspendedUIDKey] == "" {
 		return command.Identity
@@ -124,6 +127,9 @@ func stampOf(p *pass) ray.StampInput {
 	}
 	if !isBundle(p.command) {
 		in.Name, in.Traceparent = c.Name, p.workload.trace()
+	}
+	if c.Home != "" {
+		in.Home = c.Home + "/" + nameIn(c.Manifest)
 	}
 	return in
 }

@@ -47,6 +47,9 @@ func (o *rayObject) createdUID(status event.GangStatus) string    { return statu
 func (o *rayObject) noteUID(status *event.GangStatus, uid string) { status.UID = uid }
 
 func (o *rayObject) permit(ctx context.Context, p *pass) error {
+	if err := checkMoved(p.command); err != nil {
+		return finalError{err}
+	}
 	manifest, err := ray.Stamp(p.command.Manifest, p.command.Kind, stampOf(p))
 	if err != nil {
 		return finalError{err}
@@ -128,6 +131,7 @@ func (p *pass) compare(object *kubernetes.Object) observation {
 		seen.deleting, seen.announced = object.Deleting, []*kubernetes.Object{object}
 		seen.sizes, seen.keeps, seen.lastUsed = p.raySizes(object)
 		seen.checkpoint = laterOf(object.LastCheckpoint, p.savedByPods())
+		seen.status = object.Status
 	}
 	return seen
 }

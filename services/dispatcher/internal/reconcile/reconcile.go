@@ -191,6 +191,8 @@ func (r *Reconciler) look(ctx context.Context, id workload.ID) (again time.Durat
 			return 0, err
 		}
 		return 0, r.reports.forget(ctx, t)
+	case command.State == event.Forgotten && command.Home != "":
+		return r.newPass(t, command).removeMoved(ctx)
 	case command.State == event.Forgotten:
 		return 0, r.reports.forget(ctx, t)
 	}

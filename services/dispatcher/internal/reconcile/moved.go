@@ -1,0 +1,108 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"muster.dev/muster/pkg/manifest/ray"
+	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// checkMoved reads the manifest of an object that a user made in another cluster, and compares its
+// pods with those that places were found for. An intake in that cluster has read it before, but its
+// key is there, so a thief of the key may have sent another manifest than was read.
+func checkMoved(command *event.GangCommand) error {
+	if command.Home == "" || isBundle(command) {
+		return nil
+	}
+	operator := ray.Shipped()
+	operator.RuntimeClasses = runtimeClassesIn(command.Manifest)
+	read, err := operator.Read(command.Manifest)
+	if err != nil {
+		return fmt.Errorf("read the manifest of cluster %q: %w", command.Home, err)
+	}
+	if read.Kind != command.Kind {
+		return fmt.Errorf("manifest of cluster %q: kind %q; want %q", command.Home, read.Kind, command.Kind)
+	}
+	planned := make(map[string]workload.PodSet, len(command.PodSets))
+	for _, set := range command.PodSets {
+		planned[set.Name] = set
+	}
+	for _, set := range read.PodSets {
+		has, known := planned[set.Name]
+		if submitted := has.Count - has.Resized; !known || set.Count > submitted {
+			return fmt.Errorf("manifest of cluster %q: %d pods of %q, but %d were submitted", command.Home, set.Count, set.Name, submitted)
+		}
+		for name, amount := range set.Template.Requests {
+			if amount > has.Template.Requests[name] {
+				return fmt.Errorf("manifest of cluster %q: a pod of %q asks for more %s than was submitted", command.Home, set.Name, name)
+			}
+		}
+	}
+	return nil
+}
+
+// runtimeClassesIn are the runtime classes that a manifest names. Their overhead is that of the
+// cluster where the pods run, which its API server adds.
+func runtimeClassesIn(manifest json.RawMessage) map[string]corev1.ResourceList {
+	classes := ray.Shipped().RuntimeClasses
+	var tree any
+	if json.Unmarshal(manifest, &tree) != nil {
+		return classes // reading it fails, too
+	}
+	var look func(any)
+	look = func(value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			if name, is := value["runtimeClassName"].(string); is && classes[name] == nil {
+				classes[name] = corev1.ResourceList{}
+			}
+			for _, below := range value {
+				look(below)
+			}
+		case []any:
+			for _, below := range value {
+				look(below)
+			}
+		}
+	}
+	look(tree)
+	return classes
+}
+
+// nameIn is the name of the object of a manifest.
+func nameIn(manifest json.RawMessage) string {
+	var object struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(manifest, &object) != nil {
+		return "" // it is stamped a moment later, which fails, too
+	}
+	return object.Metadata.Name
+}
+
+// removeMoved removes what is left of an ended workload: the finished job of a user in another
+// cluster is read there. Its last status is published once more, so that it is kept for an hour.
+func (p *pass) removeMoved(ctx context.Context) (time.Duration, error) {
+	if err := p.readObjects(); err != nil {
+		return 0, err
+	}
+	left, err := p.presence.remove(ctx, p)
+	var later *laterError
+	switch {
+	case errors.As(err, &later): // it is another attempt's, of which there is another command
+	case err != nil:
+		return 0, err
+	case left > 0 && p.now().Sub(p.workload.removingSince(p.command.Attempt, p.now())) <= removeWithin:
+		return pollAfter, nil
+	}
+	return 0, p.reports.forget(ctx, p.workload)
+}
