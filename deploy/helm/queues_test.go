@@ -26,6 +26,7 @@ queues:
   identities: [{who: [http/alice], user: alice}]
   strayPods: warn
   onLostCluster: failover
+  homeObjects: move
   preferClusters: data=images
   carries: [{kind: Secret, name: pull, from: main}]
 resourceFlavors:

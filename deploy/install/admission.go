@@ -72,7 +72,7 @@ func installAdmission(ctx context.Context, client dynamic.Interface, c Chosen, o
 	if err != nil {
 		return err
 	}
-	settings := policy.Settings{KueueLabel: !kueue}
+	settings := policy.Settings{KueueLabel: !kueue, Moving: o.Moving}
 	var wanted, obsolete [][]byte
 	for _, document := range settings.Documents() {
 		by, err := c.of(document)

@@ -36,6 +36,8 @@ type Options struct {
 	// Admission is by what the rules of package policy are enforced. Empty is Policies as
 	// far as they are served, without the removal of anything.
 	Admission Admission
+	// Moving are the queues whose objects move to other clusters.
+	Moving []string
 	// WebhookURL is how the API server reaches the webhooks of an intake outside of the
 	// cluster; empty for a Service in the cluster.
 	WebhookURL string

@@ -49,6 +49,8 @@ type Settings struct {
 	Operators []string
 	// Dispatcher is the account of the dispatcher.
 	Dispatcher string
+	// Moving are the queues whose objects move (homeObjects in the queues file).
+	Moving []string
 	// Unset leaves the placeholders of Templates, for a chart that sets them.
 	Unset bool
 }
@@ -71,22 +73,28 @@ func (s Settings) complete(document []byte) []byte {
 	if s.KueueLabel {
 		labels = "[" + queueLabel + ", " + kueueLabel + "]"
 	}
-	operators := make([]string, len(s.Operators))
-	for i, account := range s.Operators {
-		operators[i] = strconv.Quote(account)
-	}
 	document = bytes.ReplaceAll(document, []byte("QUEUE_LABELS"), []byte(labels))
-	document = bytes.ReplaceAll(document, []byte("OPERATOR_ACCOUNTS"), []byte("["+strings.Join(operators, ", ")+"]"))
+	document = bytes.ReplaceAll(document, []byte("OPERATOR_ACCOUNTS"), listOf(s.Operators))
+	document = bytes.ReplaceAll(document, []byte("MOVING_QUEUES"), listOf(s.Moving))
 	return bytes.ReplaceAll(document, []byte(dispatcher), []byte(cmp.Or(s.Dispatcher, dispatcher)))
+}
+
+// listOf is a list of texts in an expression.
+func listOf(texts []string) []byte {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = strconv.Quote(text)
+	}
+	return []byte("[" + strings.Join(quoted, ", ") + "]")
 }
 
 // Documents returns the policies for Muster's usual accounts. withKueue means that Kueue is
 // installed, so that Muster ignores its queue label.
 func Documents(withKueue bool) [][]byte { return Settings{KueueLabel: !withKueue}.Documents() }
 
-// Templates returns the policies with two placeholders: QUEUE_LABELS for the list of labels
-// that suspend an object, and OPERATOR_ACCOUNTS for the accounts of KubeRay operators
-// without cluster-wide rights. The policies for Kubernetes 1.30 come first.
+// Templates returns the policies with three placeholders: QUEUE_LABELS for the list of labels
+// that suspend an object, OPERATOR_ACCOUNTS for the accounts of KubeRay operators without
+// cluster-wide rights, and MOVING_QUEUES for the queues whose objects move. The policies for Kubernetes 1.30 come first.
 func Templates() [][]byte {
 	var documents [][]byte
 	for _, file := range []string{fixed, amounts, appWrapperUser, hold} {

@@ -18,6 +18,10 @@ import (
 	queuemanager "muster.dev/muster/services/queue-manager/app"
 )
 
+// MovingQueue is the name of a queue whose objects move, for the admission policies that Install
+// installs.
+const MovingQueue = "moving"
+
 // Install prepares a cluster that stacks share, which have Options.Installed.
 func Install(ctx context.Context, c *clustertest.Cluster) error {
 	admin, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
@@ -25,7 +29,8 @@ func Install(ctx context.Context, c *clustertest.Cluster) error {
 		return fmt.Errorf("read kubeconfig %q: %w", c.Kubeconfig, err)
 	}
 	admin.QPS = -1
-	return install.Install(ctx, admin, nil, nil)
+	_, err = install.InstallWith(ctx, admin, install.Options{Moving: []string{MovingQueue}})
+	return err
 }
 
 // Main runs the tests of a package, in its TestMain, and exits. They find a server whose

@@ -61,6 +61,15 @@ capacity-watcher dispatcher
 {{ dict "names" ($names | uniq | sortAlpha) | toJson }}
 {{- end }}
 
+{{/* The queues whose objects move, as a JSON list under the key names. */}}
+{{- define "muster.movingQueues" -}}
+{{- $names := .Values.kubernetesController.movingQueues -}}
+{{- if eq .Values.mode "all" -}}
+{{- range .Values.queues }}{{ if eq (.homeObjects | default "") "move" }}{{ $names = append $names .name }}{{ end }}{{ end -}}
+{{- end -}}
+{{ dict "names" ($names | uniq | sortAlpha) | toJson }}
+{{- end }}
+
 {{/* By what the admission rules of each kind are enforced, as a JSON object. Webhooks are
 part of the Kubernetes controller. */}}
 {{- define "muster.admission" -}}

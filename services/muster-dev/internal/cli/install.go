@@ -14,6 +14,7 @@ import (
 
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
 	"muster.dev/muster/services/internal/client/program"
 )
@@ -30,6 +31,7 @@ type installOptions struct {
 	kueue       bool
 	admission   string
 	webhookURL  string
+	moving      []string
 }
 
 func installCommand() *cobra.Command {
@@ -73,6 +75,7 @@ DIR/dispatcher/kubeconfig and DIR/intake/kubeconfig.`,
 	flags.StringVar(&o.credentials, "credentials", "", "`directory` for the kubeconfigs of the services")
 	flags.StringVar(&o.admission, "admission", string(install.Automatic), "enforce the admission rules by `policies`, webhooks, or auto: policies where the API server serves them")
 	flags.StringVar(&o.webhookURL, "webhook-url", "", "`URL` by which the API server reaches the webhooks of an intake outside of the cluster, such as https://10.0.0.7:9443")
+	flags.StringSliceVar(&o.moving, "moving-queues", nil, "the `queues` with homeObjects move, whose objects may run in other clusters")
 	flags.BoolVar(&o.kueue, "kueue-definitions", false, "install the definitions of Kueue's queues, where Kueue is not installed")
 	return cmd
 }
@@ -86,6 +89,11 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	}
 	if !slices.Contains([]install.Admission{install.Automatic, install.Policies, install.Webhooks}, install.Admission(o.admission)) {
 		return exit.Usagef("install: --admission %q: want policies, webhooks or auto", o.admission)
+	}
+	for _, queue := range o.moving {
+		if !workload.ValidName(queue) {
+			return exit.Usagef("install: --moving-queues %q: want names of queues", queue)
+		}
 	}
 	if o.webhookURL != "" && !strings.HasPrefix(o.webhookURL, "https://") {
 		return exit.Usagef("install: --webhook-url %q: want https://host:port", o.webhookURL)
@@ -101,7 +109,7 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 		}
 	}
 	chosen, err := install.InstallWith(cmd.Context(), admin, install.Options{
-		Clusters: o.clusters, Namespaces: o.namespaces, Admission: install.Admission(o.admission), WebhookURL: o.webhookURL,
+		Clusters: o.clusters, Namespaces: o.namespaces, Admission: install.Admission(o.admission), WebhookURL: o.webhookURL, Moving: o.moving,
 	})
 	if err != nil {
 		return fmt.Errorf("install: %w", err)
