@@ -17,6 +17,7 @@ import (
 // messages implements kubecontroller.Messages on the bus.
 type messages struct {
 	bus     *bus.Bus
+	cluster string
 	queries *query.Client
 	tracer  tracing.Tracer
 }
@@ -71,6 +72,47 @@ func (m messages) Records(ctx context.Context, ids []workload.ID) ([]workload.Re
 		return nil, fmt.Errorf("ask for %d workloads, %s the first: %w", len(ids), ids[0], err)
 	}
 	return onlyAsked(answer.Workloads, ids), nil
+}
+
+// Statuses queries queue-manager for the statuses of what runs in the place of the cluster's objects.
+func (m messages) Statuses(ctx context.Context, ids []workload.ID) ([]query.HomeStatus, error) {
+	return statusesOf(ctx, m.queries, m.cluster, anyQueue, ids)
+}
+
+// anyQueue is in the subject of questions that are about no queue.
+const anyQueue = "any"
+
+func statusesOf(ctx context.Context, queries *query.Client, cluster, queue string, ids []workload.ID) ([]query.HomeStatus, error) {
+	answer, err := pageOf(ctx, queries, cluster, queue, query.HomeRequest{IDs: ids, Statuses: true})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the statuses of %d workloads, %s the first: %w", len(ids), ids[0], err)
+	}
+	return answer.Statuses, nil
+}
+
+// Placed queries queue-manager for what runs in the place of the cluster's objects.
+func (m messages) Placed(ctx context.Context) ([]workload.Record, error) {
+	return placedOf(ctx, m.queries, m.cluster, anyQueue)
+}
+
+func placedOf(ctx context.Context, queries *query.Client, cluster, queue string) (all []workload.Record, err error) {
+	for request := (query.HomeRequest{Placed: true}); ; {
+		page, err := pageOf(ctx, queries, cluster, queue, request)
+		if err != nil {
+			return nil, fmt.Errorf("ask for the workloads whose objects move: %w", err)
+		}
+		all = append(all, page.Workloads...)
+		if page.Next <= request.After {
+			return all, nil
+		}
+		request.After = page.Next
+	}
+}
+
+func pageOf(ctx context.Context, queries *query.Client, cluster, queue string, request query.HomeRequest) (query.HomeAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return queries.Home(ctx, cluster, queue, request)
 }
 
 // onlyAsked returns the records of these ids.

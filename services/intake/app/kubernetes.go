@@ -39,7 +39,7 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 	exchange := exchangeOf(config, b, runtime)
 	d := kubecontroller.New(kubecontroller.Options{
 		Cluster: config.Cluster, DefaultQueue: config.DefaultQueue, Queues: split(config.MemberQueues), Operator: config.Operator, Budget: spending, Logger: runtime.Logger,
-		Standings: exchange.Standings,
+		Standings: exchange.Standings, Statuses: exchange.Statuses, Placed: exchange.Placed,
 	}, exchange)
 	d.SetCluster(client)
 	runtime.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -78,6 +78,8 @@ func runController(ctx context.Context, config *Config, b *bus.Bus, spending *bu
 type exchange interface {
 	kubecontroller.Messages
 	Standings(ctx context.Context) (map[workload.ID]kubecontroller.Standing, error)
+	Statuses(ctx context.Context, ids []workload.ID) ([]query.HomeStatus, error)
+	Placed(ctx context.Context) ([]workload.Record, error)
 }
 
 func exchangeOf(config *Config, b *bus.Bus, runtime *service.Runtime) exchange {
@@ -85,7 +87,7 @@ func exchangeOf(config *Config, b *bus.Bus, runtime *service.Runtime) exchange {
 	if config.MemberQueues != "" {
 		return memberMessages{config.Cluster, split(config.MemberQueues), queries, runtime.Tracer}
 	}
-	return messages{b, queries, runtime.Tracer}
+	return messages{b, config.Cluster, queries, runtime.Tracer}
 }
 
 // followAll begins to follow the events of workloads, of those queues to which objects may be

@@ -87,8 +87,16 @@ func (m memberMessages) Standings(ctx context.Context) (map[workload.ID]kubecont
 	return all, nil
 }
 
+// Statuses queries queue-manager for the statuses of what runs in the place of the cluster's objects.
+func (m memberMessages) Statuses(ctx context.Context, ids []workload.ID) ([]query.HomeStatus, error) {
+	return statusesOf(ctx, m.queries, m.cluster, m.queues[0], ids)
+}
+
+// Placed queries queue-manager for what runs in the place of the cluster's objects.
+func (m memberMessages) Placed(ctx context.Context) ([]workload.Record, error) {
+	return placedOf(ctx, m.queries, m.cluster, m.queues[0])
+}
+
 func (m memberMessages) ask(ctx context.Context, queue string, request query.HomeRequest) (query.HomeAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return m.queries.Home(ctx, m.cluster, queue, request)
+	return pageOf(ctx, m.queries, m.cluster, queue, request)
 }

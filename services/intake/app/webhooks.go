@@ -22,6 +22,7 @@ import (
 	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/service/inflight"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/policywebhook"
 	"muster.dev/muster/services/intake/internal/webhookcert"
 )
@@ -40,6 +41,8 @@ type WebhookConfig struct {
 	// Dispatcher is the dispatcher's account, and Operators, separated by commas, those of
 	// KubeRay operators without cluster-wide rights.
 	Dispatcher, Operators string
+	// Moving are the queues whose objects move, separated by commas.
+	Moving string
 	// IgnoreKueueLabel leaves Kueue's queue label to Kueue.
 	IgnoreKueueLabel bool
 	// ClientCAFile is the authority of the client certificates that are required.
@@ -56,6 +59,7 @@ func (c *WebhookConfig) register(flags *flag.FlagSet) {
 	flags.StringVar(&c.Secret, "webhook-secret", rbac.Namespace+"/"+rbac.WebhookSecret, "`namespace/name` of the Secret with the certificates of the webhooks")
 	flags.StringVar(&c.Configuration, "webhook-configuration", rbac.WebhookConfiguration, "`name` of the webhook configurations in which the certificates are published")
 	flags.StringVar(&c.Dispatcher, "webhook-dispatcher", "", "`account` of the dispatcher (default: system:serviceaccount:"+rbac.Namespace+":"+rbac.Dispatcher+")")
+	flags.StringVar(&c.Moving, "webhook-moving-queues", "", "`queues` with homeObjects move, separated by commas")
 	flags.StringVar(&c.Operators, "webhook-operators", "", "`accounts` of KubeRay operators without cluster-wide rights, separated by commas")
 	flags.BoolVar(&c.IgnoreKueueLabel, "webhook-ignore-kueue-label", false, "leave Kueue's queue label to Kueue, where it is installed")
 	flags.StringVar(&c.ClientCAFile, "webhook-client-ca", "", "PEM `file` with the authority of the client certificate that the API server must present; without it callers are not authenticated")
@@ -87,6 +91,11 @@ func (c *WebhookConfig) validate(cluster string) error {
 			faults = append(faults, fmt.Errorf("webhook-operators and webhook-dispatcher: %q: want an account, such as system:serviceaccount:ray:kuberay-operator", name))
 		}
 	}
+	for _, queue := range split(c.Moving) {
+		if !workload.ValidName(queue) {
+			faults = append(faults, fmt.Errorf("webhook-moving-queues: %q: want names of queues", queue))
+		}
+	}
 	if c.ClientCAFile != "" {
 		content, err := os.ReadFile(c.ClientCAFile)
 		if err != nil {
@@ -111,7 +120,7 @@ const webhookConnections = 64
 
 // serveWebhooks compiles the policies, makes the certificates, and serves until stop.
 func serveWebhooks(ctx context.Context, config WebhookConfig, client kubernetes.Interface, runtime *service.Runtime) (stop func(), err error) {
-	settings := policy.Settings{KueueLabel: !config.IgnoreKueueLabel, Operators: split(config.Operators), Dispatcher: config.Dispatcher}
+	settings := policy.Settings{KueueLabel: !config.IgnoreKueueLabel, Operators: split(config.Operators), Dispatcher: config.Dispatcher, Moving: split(config.Moving)}
 	policies, err := policywebhook.Compile(settings.Documents())
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package inprocess
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/bus"
@@ -56,6 +57,7 @@ func (c *Config) runner(name string) (func(context.Context, *service.Runtime) er
 	switch name {
 	case Intake:
 		config := &intake.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], KubeNamespaces: c.KubeNamespaces, LookForKinds: c.LookForKinds, MemberQueues: c.MemberQueues, HTTP: c.HTTP}
+		config.DefaultQueue, _, _ = strings.Cut(c.MemberQueues, ",") // intake's own default where it is empty
 		return func(ctx context.Context, r *service.Runtime) error { return intake.Run(ctx, config, r) }, config.Validate()
 	case CapacityWatcher:
 		config := &watcher.Config{NATS: nats, Cluster: c.Cluster, Kubeconfig: c.Kubeconfigs[name], NodeSelector: c.NodeSelector, ResyncEvery: resyncEvery}

@@ -12,6 +12,7 @@ import (
 
 	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/intake/internal/budget"
 )
@@ -22,6 +23,8 @@ type Cluster interface {
 	accessReviews
 	lifeWriter
 	markWriter
+	statusMirror
+	uncached
 	Object(key Key) *unstructured.Unstructured
 }
 
@@ -54,7 +57,13 @@ type Options struct {
 	// Standings asks queue-manager where workloads that wait stand, and when they start; nil
 	// for neither on objects.
 	Standings func(ctx context.Context) (map[workload.ID]Standing, error)
-	Logger    *zap.Logger
+	// Statuses asks queue-manager for the statuses of the objects in the place of those that move;
+	// nil to mirror none.
+	Statuses func(ctx context.Context, ids []workload.ID) ([]query.HomeStatus, error)
+	// Placed asks queue-manager for the workloads with places whose objects are of the cluster and
+	// move; nil to look for none whose object is gone.
+	Placed func(ctx context.Context) ([]workload.Record, error)
+	Logger *zap.Logger
 }
 
 const (
@@ -115,6 +124,9 @@ func (c *Controller) Enqueue(key Key) { c.queue.Add(key) }
 // no submission or deletion waits for the marks of other objects.
 func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	if c.options.Statuses != nil {
+		running.Go(func() { c.keepStatuses(ctx) })
+	}
 	if c.options.Standings != nil {
 		running.Go(func() { c.keepStandings(ctx) })
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -103,6 +104,20 @@ func (k *tracked) positionText(present string) string {
 		return present
 	}
 	return strconv.Itoa(position)
+}
+
+// otherNotes are the annotations beside the state and its reason whose text is another one now.
+func (k *tracked) otherNotes(present map[string]string, moves bool) map[string]string {
+	changed := map[string]string{}
+	for name, text := range map[string]string{
+		kube.StartsKey: k.startsText(present[kube.StartsKey], time.Now()), kube.PositionKey: k.positionText(present[kube.PositionKey]),
+		kube.PlaceKey: k.placeText(moves), kube.StaleKey: k.staleText(moves),
+	} {
+		if present[name] != text {
+			changed[name] = text
+		}
+	}
+	return changed
 }
 
 // near reports whether a time in the annotation is about an estimated one.

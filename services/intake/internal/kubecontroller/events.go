@@ -61,3 +61,12 @@ func eventReason(state string) string {
 	}
 	return "Muster" + strings.ToUpper(state[:1]) + state[1:]
 }
+
+// runs reports whether a workload has its places: what is between its admission and its end.
+func runs(phase string) bool {
+	switch workload.Phase(phase) {
+	case workload.Admitted, workload.Dispatched, workload.Running:
+		return true
+	}
+	return false
+}

@@ -28,6 +28,10 @@ func (s *seen) Object(Key) *unstructured.Unstructured { return s.object.DeepCopy
 
 func (*seen) SetFinalizer(context.Context, *unstructured.Unstructured, bool) error { return nil }
 
+func (*seen) ReplaceStatus(context.Context, *unstructured.Unstructured, map[string]any) error {
+	return nil
+}
+
 func (*seen) WriteStatus(context.Context, *unstructured.Unstructured, map[string]any) error {
 	return nil
 }

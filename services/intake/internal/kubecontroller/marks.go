@@ -178,19 +178,23 @@ func (c *Controller) markRay(ctx context.Context, object *unstructured.Unstructu
 	}
 	annotations := object.GetAnnotations()
 	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // absent reads as false
-	releases := suspended && state == kube.StateAdmitted && why == ""
-	news := !releases && (annotations[kube.StateKey] != state || annotations[kube.ReasonKey] != why)
-	moved := map[string]string{}
-	for name, text := range map[string]string{
-		kube.StartsKey: k.startsText(annotations[kube.StartsKey], time.Now()), kube.PositionKey: k.positionText(annotations[kube.PositionKey]),
-	} {
-		if annotations[name] != text {
-			moved[name] = text
+	moves := movesAway(object)
+	if moves && k.placed() {
+		if err := c.mirror(ctx, object, id, k); err != nil {
+			return 0, err
 		}
 	}
+	releases := suspended && state == kube.StateAdmitted && why == "" && !moves
+	news := !releases && (annotations[kube.StateKey] != state || annotations[kube.ReasonKey] != why)
+	moved := k.otherNotes(annotations, moves)
 	if news || !releases && len(moved) > 0 {
 		if again := c.untilTurn(id); again > 0 {
 			return again, nil
+		}
+		if moves && !k.placed() { // with its turn, and once for each wait
+			if err := c.mirror(ctx, object, id, k); err != nil {
+				return 0, err
+			}
 		}
 		marks := map[string]string{kube.StateKey: state, kube.ReasonKey: why}
 		maps.Copy(marks, moved)
@@ -245,13 +249,4 @@ func (c *Controller) markWrapper(ctx context.Context, object *unstructured.Unstr
 	}
 	c.noteMark(id)
 	return 0, nil
-}
-
-// runs reports whether a workload has its places: what is between its admission and its end.
-func runs(phase string) bool {
-	switch workload.Phase(phase) {
-	case workload.Admitted, workload.Dispatched, workload.Running:
-		return true
-	}
-	return false
 }

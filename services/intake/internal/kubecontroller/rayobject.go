@@ -100,7 +100,7 @@ func queueOf(object *unstructured.Unstructured) string {
 }
 
 // notSubmitted are annotations of kubectl and Muster, which are no part of a manifest.
-var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, kube.StateKey, kube.ReasonKey, kube.StartsKey, "kubectl.kubernetes.io/last-applied-configuration"}
+var notSubmitted = []string{kube.SuspendedUIDKey, kube.IdentityKey, kube.StateKey, kube.ReasonKey, kube.StartsKey, kube.PositionKey, kube.PlaceKey, kube.StaleKey, "kubectl.kubernetes.io/last-applied-configuration"}
 
 // labelledWorkload reads the object as it will be when it is no longer suspended, with the
 // user that created it; the warnings name likely mistakes.
@@ -112,6 +112,10 @@ func labelledWorkload(operator ray.Operator, object *unstructured.Unstructured, 
 		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "spec": object.DeepCopy().Object["spec"],
 	}}
 	unstructured.RemoveNestedField(plain.Object, "spec", "suspend")
+	moves := movesAway(object)
+	if moves {
+		unstructured.RemoveNestedField(plain.Object, "spec", "managedBy")
+	}
 	plain.SetName(object.GetName())
 	plain.SetNamespace(object.GetNamespace())
 	plain.SetLabels(object.GetLabels())
@@ -129,23 +133,13 @@ func labelledWorkload(operator ray.Operator, object *unstructured.Unstructured, 
 		return nil, nil, err
 	}
 	digest := sha256.Sum256(append([]byte(queue+"\x00"), read.Manifest...))
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[kube.SuspendedUIDKey] = string(object.GetUID())
-	// Older policies stamped no groups, without which the user's rights are unknown.
-	if _, known := annotations[groupsKey]; user != nil && known {
-		identity, err := json.Marshal(user)
-		if err != nil {
+	manifest := read.Manifest
+	if !moves {
+		if manifest, err = releasable(plain, string(object.GetUID()), user); err != nil {
 			return nil, nil, err
 		}
-		annotations[kube.IdentityKey] = string(identity)
 	}
-	plain.SetAnnotations(annotations)
-	manifest, err := json.Marshal(plain.Object)
-	if err != nil {
-		return nil, nil, err
-	}
+	read.Life.Moves = moves
 	labels, _, err := unstructured.NestedMap(object.Object, "metadata", "labels")
 	if err != nil {
 		return nil, nil, err
@@ -156,9 +150,29 @@ func labelledWorkload(operator ray.Operator, object *unstructured.Unstructured, 
 	}}, read.Warnings, nil
 }
 
+// releasable is the manifest with which the dispatcher finds the suspended object again, and asks
+// for the rights of the user that created it.
+func releasable(plain *unstructured.Unstructured, uid string, user *workload.Identity) (json.RawMessage, error) {
+	annotations := plain.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[kube.SuspendedUIDKey] = uid
+	// Older policies stamped no groups, without which the user's rights are unknown.
+	if _, known := annotations[groupsKey]; user != nil && known {
+		identity, err := json.Marshal(user)
+		if err != nil {
+			return nil, err
+		}
+		annotations[kube.IdentityKey] = string(identity)
+	}
+	plain.SetAnnotations(annotations)
+	return json.Marshal(plain.Object)
+}
+
 // deleteRay cancels the workload, and removes the finalizer once queue-manager has
 // confirmed that: Kubernetes deletes the pods only after the object. The dispatcher
-// confirms their end.
+// confirms their end. An object that moves stays until nothing runs in its place.
 func (c *Controller) deleteRay(ctx context.Context, object *unstructured.Unstructured, id workload.ID, queue string, k tracked) (time.Duration, error) {
 	if !hasFinalizer(object) {
 		return 0, nil
@@ -169,7 +183,7 @@ func (c *Controller) deleteRay(ctx context.Context, object *unstructured.Unstruc
 	forgotten := k.record == nil && ended(object.GetAnnotations()[kube.StateKey])
 	if !forgotten {
 		how, again, err := c.cancel(ctx, id, queue, k.key.String()+" was deleted", &k)
-		if err != nil || how == cancelUnheard {
+		if err != nil || how == cancelUnheard || how == cancelHeard && movesAway(object) {
 			return again, err
 		}
 	}

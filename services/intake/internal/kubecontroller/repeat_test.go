@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,10 @@ type lossy struct {
 	record               *workload.Record
 	questions            int      // for the record
 	events               []string // as type reason: message
+	annotated            map[string]string
+	statuses             int // how often one was written
+	refusesStatus        error
+	uid                  string // of the object of that name in the API server
 }
 
 func (l *lossy) Object(Key) *unstructured.Unstructured {
@@ -68,7 +73,13 @@ func (l *lossy) SetFinalizer(_ context.Context, _ *unstructured.Unstructured, th
 	return nil
 }
 
-func (l *lossy) Annotate(context.Context, *unstructured.Unstructured, map[string]string) error {
+func (l *lossy) Annotate(_ context.Context, _ *unstructured.Unstructured, annotations map[string]string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.annotated == nil {
+		l.annotated = map[string]string{}
+	}
+	maps.Copy(l.annotated, annotations)
 	return nil
 }
 
@@ -81,6 +92,14 @@ func (l *lossy) RecordEvent(_ context.Context, _ *unstructured.Unstructured, war
 	}
 	l.events = append(l.events, kind+" "+reason+": "+message)
 	return nil
+}
+
+func (l *lossy) ReplaceStatus(_ context.Context, _ *unstructured.Unstructured, status map[string]any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.object.Object["status"] = status
+	l.statuses++
+	return l.refusesStatus
 }
 
 func (l *lossy) WriteStatus(_ context.Context, _ *unstructured.Unstructured, status map[string]any) error {

@@ -29,6 +29,12 @@ func (c *Controller) Resync(ctx context.Context) {
 		c.learnAll(records)
 		c.enqueueAll(part)
 	}
+	if c.options.Placed == nil {
+		return
+	}
+	if err := c.cancelVanished(ctx); err != nil && ctx.Err() == nil {
+		c.options.Logger.Warn("cannot look for workloads whose objects are gone; trying again with the next resync", zap.Error(err))
+	}
 }
 
 func (c *Controller) all() []workload.ID {

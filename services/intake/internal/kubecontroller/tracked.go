@@ -32,6 +32,8 @@ type tracked struct {
 	pace        pace
 	// standing is of one that waits.
 	standing Standing
+	// mirrored is what is known of the object in the place of one that moves.
+	mirrored mirrored
 	// forbidden is whether intake may not write the object, of which an event tells.
 	forbidden bool
 }

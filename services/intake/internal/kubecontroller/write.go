@@ -70,6 +70,17 @@ func (c *Client) WriteStatus(ctx context.Context, object *unstructured.Unstructu
 	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status}, "status")
 }
 
+// ReplaceStatus replaces the whole status of exactly the object that was read.
+func (c *Client) ReplaceStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": object.GetUID()}, {"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return fmt.Errorf("encode patch of the status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return c.send(ctx, object, types.JSONPatchType, patch, "status")
+}
+
 // Annotate sets annotations of the object.
 func (c *Client) Annotate(ctx context.Context, object *unstructured.Unstructured, annotations map[string]string) error {
 	return c.patch(ctx, object, map[string]any{"metadata": map[string]any{"uid": object.GetUID(), "annotations": annotations}})

@@ -28,7 +28,7 @@ var nothing = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attribu
 
 func newHandler(t testing.TB, limits policywebhook.Limits) *policywebhook.Handler {
 	t.Helper()
-	policies, err := policywebhook.Compile(policy.Settings{KueueLabel: true}.Documents())
+	policies, err := policywebhook.Compile(policy.Settings{KueueLabel: true, Moving: []string{"moving"}}.Documents())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,17 @@ func TestReview(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy, object, patch, want string
 	}{
-		"suspended":       {"hold", rayCluster, `[{"op":"add","path":"/spec/suspend","value":true}]`, ""},
+		"suspended": {"hold", rayCluster, `[{"op":"add","path":"/spec/suspend","value":true}]`, ""},
+		"moving": {
+			"hold", strings.ReplaceAll(rayCluster, `"q"`, `"moving"`),
+			`[{"op":"add","path":"/spec/managedBy","value":"kueue.x-k8s.io/multikueue"},{"op":"add","path":"/spec/suspend","value":true}]`, "",
+		},
+		"moving, managed by another": {
+			"holdable", strings.ReplaceAll(strings.ReplaceAll(rayCluster, `"q"`, `"moving"`), `"spec":{`, `"spec":{"managedBy":"kueue.x-k8s.io/multikueue",`), "", "",
+		},
+		"of a queue that waits, managed by another": {
+			"holdable", strings.ReplaceAll(rayCluster, `"spec":{`, `"spec":{"managedBy":"kueue.x-k8s.io/multikueue",`), "", "spec.managedBy: names another manager",
+		},
 		"without a queue": {"hold", strings.ReplaceAll(rayCluster, "queue-name", "other"), "", ""},
 		"stamped": {
 			"ray-user", rayCluster,

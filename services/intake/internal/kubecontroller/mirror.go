@@ -1,0 +1,239 @@
+package kubecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/message/query"
+	"muster.dev/muster/pkg/service/pause"
+	"muster.dev/muster/pkg/spec/workload"
+)
+
+// A Ray object that moves stays suspended, and spec.managedBy has KubeRay leave it alone, so its
+// status is this controller's to write: that of the object in its place, as KubeRay writes it there.
+const (
+	// statusesEvery is the pause between two rounds of questions for these statuses.
+	statusesEvery = 2 * time.Second
+	// staleAfter is how long questions may fail before the objects are marked with that.
+	staleAfter = 30 * time.Second
+	// otherManager is the manager that KubeRay knows beside itself.
+	otherManager = "kueue.x-k8s.io/multikueue"
+)
+
+// statusMirror is the API server, for the status of an object that KubeRay leaves alone.
+type statusMirror interface {
+	ReplaceStatus(ctx context.Context, object *unstructured.Unstructured, status map[string]any) error
+}
+
+// movesAway reports whether a Ray object stays suspended while its gang runs.
+func movesAway(object *unstructured.Unstructured) bool {
+	manager, _, _ := unstructured.NestedString(object.Object, "spec", "managedBy") // absent reads as empty
+	return manager == otherManager && strings.HasPrefix(object.GetAPIVersion(), "ray.io/")
+}
+
+// mirrored is what is known of the object in the place of one that moves.
+type mirrored struct {
+	// last is the last answer; its workload is empty before the first.
+	last query.HomeStatus
+	// asked: there was an answer, with a status or without.
+	asked bool
+	// settled: the workload has ended, and the answer is from after that.
+	settled bool
+	// stale is since when there is no answer; zero while there is one.
+	stale time.Time
+	// written is the status that this process wrote last; nil before.
+	written map[string]any
+}
+
+// keepStatuses asks for the statuses of what runs in the place of objects, and has the objects
+// marked with them, until ctx ends.
+func (c *Controller) keepStatuses(ctx context.Context) {
+	answered := time.Now()
+	for pause.For(ctx, statusesEvery) == nil {
+		failed := false
+		for ids := range slices.Chunk(c.elsewhere(), query.MostHomeStatuses) {
+			statuses, err := c.options.Statuses(ctx, ids)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				c.options.Logger.Debug("no statuses of what runs in the place of objects", zap.Error(err))
+				failed = true
+				break
+			}
+			c.noteStatuses(ids, statuses)
+		}
+		if !failed {
+			answered = time.Now()
+		} else if time.Since(answered) > staleAfter {
+			c.noteStale(answered)
+		}
+	}
+}
+
+// elsewhere returns the workloads with an object in the place of theirs.
+func (c *Controller) elsewhere() (ids []workload.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, k := range c.tracked {
+		if k.placed() && k.record.Life.Moves && !k.mirrored.settled {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// noteStatuses has the objects marked of which another status is known.
+func (c *Controller) noteStatuses(ids []workload.ID, statuses []query.HomeStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	mark := func(k *tracked) { c.marks.AddAfter(k.key, k.untilMark(time.Now())) }
+	for _, id := range ids {
+		k := c.tracked[id]
+		if k == nil {
+			continue
+		}
+		if !k.mirrored.stale.IsZero() {
+			k.mirrored.stale = time.Time{}
+			mark(k)
+		}
+		if !k.mirrored.asked {
+			k.mirrored.asked = true
+			mark(k)
+		}
+		k.mirrored.settled = k.record != nil && k.record.Phase.Final() && !k.record.Holding
+	}
+	for _, status := range statuses {
+		if k := c.tracked[status.Workload]; k != nil && !reflect.DeepEqual(k.mirrored.last, status) {
+			k.mirrored.last = status
+			mark(k)
+		}
+	}
+}
+
+// noteStale has the objects marked whose statuses are not known any more.
+func (c *Controller) noteStale(since time.Time) {
+	for _, id := range c.elsewhere() {
+		c.note(id, func(k *tracked) {
+			if k.mirrored.stale.IsZero() {
+				k.mirrored.stale = since
+				c.marks.AddAfter(k.key, k.untilMark(time.Now()))
+			}
+		})
+	}
+}
+
+// placed reports whether the workload has its places, or had them when it ended.
+func (k *tracked) placed() bool {
+	return k.record != nil && k.record.Cluster != "" && k.record.Phase != workload.Queued
+}
+
+// placeText is the text of the annotation: the cluster and the name of the object in the place of
+// one that moves.
+func (k *tracked) placeText(moves bool) string {
+	if !moves || !k.placed() {
+		return ""
+	}
+	return k.record.Cluster + "/" + k.record.ObjectName()
+}
+
+// staleText is the text of the annotation: since when the status of an object that moves is not
+// known.
+func (k *tracked) staleText(moves bool) string {
+	if !moves || k.mirrored.stale.IsZero() {
+		return ""
+	}
+	return k.mirrored.stale.UTC().Format(time.RFC3339)
+}
+
+// mirror writes the status of an object that moves, before the annotation with its state, which tells
+// the next process that the status is written. One that the API server refuses is not written
+// again: it comes from another cluster, which may have another version of KubeRay.
+func (c *Controller) mirror(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked) error {
+	status, known := k.homeStatus(object.GetKind(), ended(object.GetAnnotations()[kube.StateKey]))
+	if !known || reflect.DeepEqual(status, k.mirrored.written) {
+		return nil
+	}
+	err := c.cluster.ReplaceStatus(ctx, object, status)
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		c.options.Logger.Warn("the API server refuses the status of what runs in the place of an object; leaving the one it has",
+			zap.String("workload", string(id)), zap.Stringer("object", k.key), zap.String("cluster", k.mirrored.last.Cluster), zap.Error(err))
+		err = nil
+	}
+	if err == nil {
+		c.note(id, func(kept *tracked) { kept.mirrored.written = status })
+	}
+	return err
+}
+
+// homeStatus is the status of an object that moves: that of the object in its place or, before that
+// has one and when it is lost, as KubeRay would write it. It is not known before the first answer,
+// because an earlier process may have written more; noted is whether that has seen the end, too.
+func (k *tracked) homeStatus(kind string, noted bool) (status map[string]any, known bool) {
+	if !k.placed() {
+		return suspendedStatus(kind), true
+	}
+	phase := k.record.Phase
+	switch {
+	case phase == workload.Cancelled, kind == workload.KindRayCluster && phase.Final():
+		return suspendedStatus(kind), !noted
+	case !k.mirrored.asked:
+		return nil, false
+	}
+	status = k.present()
+	deployment, _ := status["jobDeploymentStatus"].(string)
+	switch {
+	case status != nil && (!phase.Final() || slices.Contains([]string{"Complete", "Failed", "ValidationFailed"}, deployment)):
+		return status, true
+	case phase.Final() && !noted:
+		return endedStatus(status, k.record), true
+	case phase != workload.Admitted && phase != workload.Dispatched:
+		return nil, false
+	case kind == workload.KindRayJob:
+		return map[string]any{"jobDeploymentStatus": "Initializing"}, true
+	}
+	return map[string]any{}, true
+}
+
+// present is the status of the object in the place of the one that moves, in this attempt; nil while
+// there is none.
+func (k *tracked) present() (status map[string]any) {
+	last := k.mirrored.last
+	if last.Cluster != k.record.Cluster || last.Attempt != k.record.Attempt || json.Unmarshal(last.Status, &status) != nil {
+		return nil
+	}
+	return status
+}
+
+// endedStatus is the status of a RayJob that has ended, as far as it was seen, with its end.
+func endedStatus(seen map[string]any, record *workload.Record) map[string]any {
+	status := map[string]any{}
+	maps.Copy(status, seen)
+	status["jobDeploymentStatus"], status["jobStatus"] = "Complete", "SUCCEEDED"
+	if record.Phase == workload.Failed {
+		status["jobDeploymentStatus"], status["jobStatus"] = "Failed", "FAILED"
+		if record.Reason != nil {
+			status["message"] = record.Reason.Message
+		}
+	}
+	return status
+}
+
+// suspendedStatus is that of an object that waits.
+func suspendedStatus(kind string) map[string]any {
+	if kind == workload.KindRayJob {
+		return map[string]any{"jobDeploymentStatus": "Suspended"}
+	}
+	return map[string]any{"state": "suspended"}
+}
