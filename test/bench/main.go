@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/pkg/local/devcluster"
 	"muster.dev/muster/pkg/local/postgres"
 	"muster.dev/muster/pkg/service/logging"
+	"muster.dev/muster/test/bench/sections"
 	"muster.dev/muster/test/stack"
 )
 
@@ -37,7 +38,7 @@ func main() {
 	flag.IntVar(&o.large, "large", 512, "pods of one large gang")
 	flag.IntVar(&o.takeOvers, "takeovers", 10, "how often each service is killed")
 	flag.StringVar(&o.fleet, "fleet", "fleet-1000", "fleet of the dev cluster")
-	flag.StringVar(&o.section, "section", "all", "which tables are taken, `names` with commas in between: "+sectionNames())
+	flag.StringVar(&o.section, "section", "all", "which tables are taken, `names` with commas in between: "+sections.Names(tables()))
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process, services included, to a `file`")
 	flag.Parse()
 	if *profile != "" {
@@ -77,14 +78,14 @@ type options struct {
 }
 
 func run(ctx context.Context, o options) error {
-	chosen, err := sectionsOf(o.section)
+	chosen, err := sections.Chosen(tables(), o.section)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("Muster on %d cores, fleet %s, durable Postgres\n\n", runtime.NumCPU(), o.fleet)
 	for _, s := range chosen {
-		if err := s.take(ctx, o); err != nil {
-			return fmt.Errorf("section %s: %w", s.name, err)
+		if err := s.Take(ctx, o); err != nil {
+			return fmt.Errorf("section %s: %w", s.Name, err)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"muster.dev/muster/test/bench/figures"
 )
 
 const (
@@ -141,7 +142,7 @@ func (s *site) runKueue(ctx context.Context, o options, dir string, ports []int)
 		_ = command.Process.Kill()
 		<-ended
 	})
-	s.used = func() time.Duration { return processTime(command.Process.Pid) }
+	s.used = func() time.Duration { return figures.ProcessTime(command.Process.Pid) }
 	fail := func(err error) error { return fmt.Errorf("start Kueue: %w\n%s", err, log.String()) }
 	if err := s.mountCertificates(ctx, certificates); err != nil {
 		return fail(err)
@@ -163,26 +164,6 @@ func (s *site) runKueue(ctx context.Context, o options, dir string, ports []int)
 		return fail(err)
 	}
 	return nil
-}
-
-// processTime is the processor time of a process, from /proc.
-func processTime(pid int) time.Duration {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(content), ") ") // the name may have spaces
-	var state string
-	fields := make([]int64, 13) // ppid to stime
-	arguments := []any{&state}
-	for i := range fields {
-		arguments = append(arguments, &fields[i])
-	}
-	if _, err := fmt.Fscan(io.Reader(strings.NewReader(rest)), arguments...); err != nil {
-		return 0
-	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
-	return time.Duration(fields[10]+fields[11]) * tick
 }
 
 var (

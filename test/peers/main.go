@@ -19,9 +19,9 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
 
 	"muster.dev/muster/test/bench/figures"
+	"muster.dev/muster/test/bench/sections"
 )
 
 // options are the flags.
@@ -39,11 +39,6 @@ type options struct {
 	sections    string
 }
 
-// takes reports whether a section is measured.
-func (o options) takes(section string) bool {
-	return o.sections == "all" || slices.Contains(strings.Split(o.sections, ","), section)
-}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -59,7 +54,7 @@ func main() {
 	flag.StringVar(&o.binaryDir, "out", "bin", "`directory` of the binary that is built")
 	flag.BoolVar(&o.printKueue, "v", false, "print what Kueue logs")
 	flag.StringVar(&o.kinds, "kinds", "raycluster,rayjob,appwrapper", "what gangs are created as, `names` with commas in between; each has a table")
-	flag.StringVar(&o.sections, "section", "all", "what is measured, `names` with commas in between: "+strings.Join(sectionNames(), ", ")+" or all")
+	flag.StringVar(&o.sections, "section", "all", "what is measured, `names` with commas in between: "+sections.Names(measurements()))
 	flag.Parse()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -67,21 +62,21 @@ func main() {
 	}
 }
 
-// validate returns the kinds that are measured.
-func (o options) validate() ([]kind, error) {
+// validate returns the kinds that are measured, and what of them.
+func (o options) validate() ([]kind, []sections.Section[measurement], error) {
 	if o.burst < 1 || o.idle < 1 || o.rounds < 1 || o.queues < 1 || o.deep < 1 || o.replaced < 1 || o.replaced > o.deep {
-		return nil, errors.New("-burst, -idle, -rounds, -queues, -deep and -replaced: want at least 1, and -replaced at most -deep")
+		return nil, nil, errors.New("-burst, -idle, -rounds, -queues, -deep and -replaced: want at least 1, and -replaced at most -deep")
 	}
-	for _, section := range strings.Split(o.sections, ",") {
-		if section != "all" && !slices.Contains(sectionNames(), section) {
-			return nil, fmt.Errorf("-section %q: want %s or all", section, strings.Join(sectionNames(), ", "))
-		}
+	chosen, err := sections.Chosen(measurements(), o.sections)
+	if err != nil {
+		return nil, nil, err
 	}
-	return kindsOf(o.kinds)
+	kinds, err := kindsOf(o.kinds)
+	return kinds, chosen, err
 }
 
 func run(ctx context.Context, o options) error {
-	chosen, err := o.validate()
+	kinds, chosen, err := o.validate()
 	if err != nil {
 		return err
 	}
@@ -92,9 +87,9 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Printf("Kueue %s and Muster on %d cores, fleet %s, without KubeRay\n\n", kueueVersion, runtime.NumCPU(), o.fleet)
 	var last table // of RayClusters
-	for _, of := range chosen {
+	for _, of := range kinds {
 		header := figures.Header(of.title + " created with a queue's label, as by kubectl")
-		kueue, muster, err := measure(ctx, o, of)
+		kueue, muster, err := measure(ctx, o, chosen, of)
 		if err != nil {
 			return err
 		}
@@ -104,7 +99,8 @@ func run(ctx context.Context, o options) error {
 			last = t
 		}
 	}
-	if o.takes(natsSection) && slices.ContainsFunc(chosen, func(of kind) bool { return of.resource == rayClusters }) {
+	overNATS := slices.ContainsFunc(chosen, func(s sections.Section[measurement]) bool { return s.Name == natsSection })
+	if overNATS && slices.ContainsFunc(kinds, func(of kind) bool { return of.resource == rayClusters }) {
 		header := figures.Header("RayClusters submitted to Muster over NATS")
 		if last.nats, err = measureNATS(ctx, o); err != nil {
 			return fmt.Errorf("muster over nats: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/test/bench/figures"
+	"muster.dev/muster/test/bench/sections"
 )
 
 const (
@@ -26,22 +27,22 @@ const (
 // results are what is measured of a peer.
 type results struct {
 	burst, burstQueues []float64       // gangs admitted per second, by round
-	first              time.Duration   // the first gang after the API server's start
+	first              []time.Duration // the first gang after the API server's start, by round
 	idle               []time.Duration // one at a time
 	behind             []time.Duration // of a gang that fits behind those that do not
 	replaced           []float64       // gangs admitted per second in place of others that ended, by round
-	writes             float64         // of the API server for each gang of the burst, its creation included
-	used               time.Duration   // processor time for each gang of the burst
+	writes             []float64       // of the API server for each gang of a burst, its creation included, by round
+	used               []time.Duration // processor time for each gang of a burst, by round
 }
 
 // measure takes the figures of Kueue and of Muster by kubectl for a kind of gangs, in turns.
-func measure(ctx context.Context, o options, of kind) (kueue, muster results, err error) {
-	for _, m := range measurements() {
-		if !o.takes(m.section) {
+func measure(ctx context.Context, o options, chosen []sections.Section[measurement], of kind) (kueue, muster results, err error) {
+	for _, m := range chosen {
+		if m.Take.take == nil {
 			continue
 		}
 		rounds := 1
-		if m.repeated {
+		if m.Take.repeated {
 			rounds = o.rounds
 		}
 		for range rounds {
@@ -50,10 +51,10 @@ func measure(ctx context.Context, o options, of kind) (kueue, muster results, er
 				open opened
 				r    *results
 			}{{"kueue", openKueue, &kueue}, {"muster", openMuster, &muster}} {
-				if err := m.take(ctx, o, of, peer.open, peer.r); err != nil {
-					return kueue, muster, fmt.Errorf("%s: %s of %s: %w", peer.name, m.section, of.title, err)
+				if err := m.Take.take(ctx, o, of, peer.open, peer.r); err != nil {
+					return kueue, muster, fmt.Errorf("%s: %s of %s: %w", peer.name, m.Name, of.title, err)
 				}
-				fmt.Fprintf(os.Stderr, "peers: measured %s of %s with %s, load %s\n", m.section, peer.name, of.title, figures.Load())
+				fmt.Fprintf(os.Stderr, "peers: measured %s of %s with %s, load %s\n", m.Name, peer.name, of.title, figures.Load())
 			}
 		}
 	}
@@ -62,48 +63,41 @@ func measure(ctx context.Context, o options, of kind) (kueue, muster results, er
 
 // measurement takes one or more figures of a peer on a fresh cluster.
 type measurement struct {
-	section  string
 	repeated bool // in rounds
-	take     func(context.Context, options, kind, opened, *results) error
+	// take is nil for what Kueue has no counterpart of.
+	take func(context.Context, options, kind, opened, *results) error
 }
 
-// natsSection has the measurements over NATS, which Kueue has no counterpart of.
+// natsSection has the measurements over NATS.
 const natsSection = "nats"
 
-func measurements() []measurement {
-	return []measurement{
-		{"burst", true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
+func measurements() []sections.Section[measurement] {
+	return []sections.Section[measurement]{
+		{Name: "burst", Take: measurement{true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
 			rate, err := burst(ctx, o, of, open, 1, r)
 			r.burst = append(r.burst, rate)
 			return err
-		}},
-		{"queues", true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
+		}}},
+		{Name: "queues", Take: measurement{true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
 			rate, err := burst(ctx, o, of, open, o.queues, nil)
 			r.burstQueues = append(r.burstQueues, rate)
 			return err
-		}},
-		{"idle", false, func(ctx context.Context, o options, of kind, open opened, r *results) (err error) {
+		}}},
+		{Name: "idle", Take: measurement{false, func(ctx context.Context, o options, of kind, open opened, r *results) (err error) {
 			r.idle, err = idle(ctx, o, of, open)
 			return err
-		}},
-		{"behind", false, func(ctx context.Context, o options, of kind, open opened, r *results) (err error) {
+		}}},
+		{Name: "behind", Take: measurement{false, func(ctx context.Context, o options, of kind, open opened, r *results) (err error) {
 			r.behind, err = behind(ctx, o, of, open)
 			return err
-		}},
-		{"replaced", true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
+		}}},
+		{Name: "replaced", Take: measurement{true, func(ctx context.Context, o options, of kind, open opened, r *results) error {
 			rate, err := replaced(ctx, o, of, open)
 			r.replaced = append(r.replaced, rate)
 			return err
-		}},
+		}}},
+		{Name: natsSection},
 	}
-}
-
-// sectionNames lists the sections of the flag.
-func sectionNames() (names []string) {
-	for _, m := range measurements() {
-		names = append(names, m.section)
-	}
-	return append(names, natsSection)
 }
 
 // burst measures how fast gangs that all fit are admitted, from the first creation to the
@@ -145,9 +139,9 @@ func burst(ctx context.Context, o options, of kind, open opened, queues int, cos
 	if err != nil {
 		return 0, err
 	}
-	cost.first = first
-	cost.writes = (after - before) / float64(len(all))
-	cost.used = (s.used() - used) / time.Duration(len(all))
+	cost.first = append(cost.first, first)
+	cost.writes = append(cost.writes, (after-before)/float64(len(all)))
+	cost.used = append(cost.used, (s.used()-used)/time.Duration(len(all)))
 	return perSecondOf(len(all), began, last), nil
 }
 

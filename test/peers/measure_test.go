@@ -1,12 +1,6 @@
 package main
 
-import (
-	"os"
-	"testing"
-	"time"
-
-	"muster.dev/muster/test/bench/figures"
-)
+import "testing"
 
 // A peer pays for what it writes, not for what nodes and elections write anyway.
 func TestWhichWritesCount(t *testing.T) {
@@ -25,15 +19,5 @@ func TestWhichWritesCount(t *testing.T) {
 				t.Errorf("counted: %v, want %v", got, test.want)
 			}
 		})
-	}
-}
-
-func TestProcessTimeOfThisProcess(t *testing.T) {
-	began := time.Now()
-	for processTime(os.Getpid()) == 0 && time.Since(began) < time.Minute { // use processor time
-		_ = figures.Quantile([]time.Duration{2, 1}, 0.5)
-	}
-	if got := processTime(os.Getpid()); got <= 0 || got > time.Hour {
-		t.Errorf("processTime of this process = %v, want some", got)
 	}
 }

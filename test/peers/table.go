@@ -29,6 +29,21 @@ func span(what string, k, m []time.Duration, q float64) {
 	}
 }
 
+// rounds prints the median of one time in each round, and the smallest and the largest of each peer.
+func rounds(what string, k, m []time.Duration) {
+	if len(m) > 0 {
+		ofK, ofM := figures.Quantile(k, 0.5), figures.Quantile(m, 0.5)
+		fmt.Printf("%-52s %10s %10s %8s   %s; %s\n", what, figures.Millis(ofK), figures.Millis(ofM), over(ofM.Seconds(), ofK.Seconds()), figures.Between(k), figures.Between(m))
+	}
+}
+
+// count prints the median of a count in each round, and the spread of each peer.
+func count(what string, k, m []float64) {
+	if len(m) > 0 {
+		fmt.Printf("%-52s %10.1f %10.1f %8s   %s; %s\n", what, figures.Median(k), figures.Median(m), over(figures.Median(m), figures.Median(k)), figures.Spread(k), figures.Spread(m))
+	}
+}
+
 func titles(header string) {
 	fmt.Printf("%s\n%-52s %10s %10s %8s   %s\n", header, "", "Kueue", "Muster", "ratio", "spread of Kueue; of Muster")
 }
@@ -39,17 +54,13 @@ func (t *table) print(header string) {
 	o, k, m := t.o, &t.kueue, &t.muster
 	rate(fmt.Sprintf("%d gangs at once, one queue", o.burst), k.burst, m.burst)
 	rate(fmt.Sprintf("%d gangs at once, %d queues", o.burst, o.queues), k.burstQueues, m.burstQueues)
-	if m.first > 0 {
-		span("the first gang, which Muster's installation has prepared the API server for", []time.Duration{k.first}, []time.Duration{m.first}, 0.5)
-	}
+	rounds("the first gang of a round, after a dry run by Muster", k.first, m.first)
 	span("one at a time, p50", k.idle, m.idle, 0.50)
 	span("one at a time, p99", k.idle, m.idle, 0.99)
 	span(fmt.Sprintf("a gang that fits behind %d that do not, median", o.deep), k.behind, m.behind, 0.50)
 	rate(fmt.Sprintf("%d gangs end and are replaced, %d waiting", o.replaced, o.deep), k.replaced, m.replaced)
-	if m.writes > 0 {
-		fmt.Printf("%-52s %10.1f %10.1f %8s\n", "API writes for each gang of the last burst", k.writes, m.writes, over(m.writes, k.writes))
-		span("processor time for each, Muster's with the load", []time.Duration{k.used}, []time.Duration{m.used}, 0.5)
-	}
+	count("API writes for each gang of a burst", k.writes, m.writes)
+	rounds("processor time for each, Muster's with the load", k.used, m.used)
 	fmt.Printf("load after: %s\n\n", figures.Load())
 }
 

@@ -1,5 +1,5 @@
-// Package figures computes and prints what measurements show: quantiles, spreads, and how busy the
-// machine was. It is for programs that measure, not for tests.
+// Package figures computes and prints what measurements show: quantiles, spreads, processor time, and
+// how busy the machine was. It is for programs that measure, not for tests.
 package figures
 
 import (
@@ -59,6 +59,14 @@ func Middle(samples []time.Duration) string {
 		return "-"
 	}
 	return Millis(Quantile(samples, 0.25)) + " to " + Millis(Quantile(samples, 0.75))
+}
+
+// Between returns the smallest and the largest sample as a text; "-" of fewer than two.
+func Between(samples []time.Duration) string {
+	if len(samples) < 2 {
+		return "-"
+	}
+	return Millis(slices.Min(samples)) + " to " + Millis(slices.Max(samples))
 }
 
 // Millis returns a duration in milliseconds.

@@ -63,6 +63,17 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	samples := []time.Duration{2 * time.Millisecond, 3 * time.Millisecond, time.Millisecond}
+	if got, want := figures.Between(samples), "1.0 ms to 3.0 ms"; got != want {
+		t.Errorf("Between of %v = %q, want %q", samples, got, want)
+	}
+	if got := figures.Between(samples[:1]); got != "-" {
+		t.Errorf("Between of one = %q, want -", got)
+	}
+}
+
 func TestHeaderHasTheLoad(t *testing.T) {
 	t.Parallel()
 	if got := figures.Header("Bursts"); !strings.HasPrefix(got, "Bursts (load before: ") {
