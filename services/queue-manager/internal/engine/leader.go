@@ -100,8 +100,8 @@ func (l *leader) run(ctx context.Context) error {
 			err = l.maintain(ctx)
 		case found := <-l.commandsFound:
 			l.resends.replace(l.state.CommandSubjects(found.Lacks), found.Committed)
-		case <-l.resends.left():
-			l.sendAgain()
+		case <-l.resendsDue():
+			l.sendAgainIfDue()
 		case u := <-l.undeliverable:
 			l.do(decisionlog.Input{Kind: decisionlog.Undeliverable, Workload: u.Workload, Reason: u.Reason})
 		case q := <-l.questions:

@@ -73,6 +73,27 @@ func (r *resends) over() (committed func()) {
 	return committed
 }
 
+// resendBacklog is how many messages may be on their way to NATS when a part of the commands is sent
+// again. What is decided meanwhile is published behind them, and a successor begins with them.
+const resendBacklog = 2 * resendLimit
+
+// resendsDue is ready when a part may be sent again, or when it may be worth while to look: while
+// much is on its way to NATS, something of it has arrived.
+func (l *leader) resendsDue() <-chan struct{} {
+	due := l.resends.left()
+	if due != nil && l.relay.Backlog() >= resendBacklog {
+		return l.relay.Moved()
+	}
+	return due
+}
+
+// sendAgainIfDue sends a part again unless too much is on its way still.
+func (l *leader) sendAgainIfDue() {
+	if l.relay.Backlog() < resendBacklog {
+		l.sendAgain()
+	}
+}
+
 // sendAgain has the next decision send a part of the commands again.
 func (l *leader) sendAgain() {
 	part := l.resends.next()

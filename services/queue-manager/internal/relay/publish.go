@@ -90,7 +90,7 @@ func (p *publisher) removePublished(ctx context.Context, messages []store.Outgoi
 	default:
 		p.saved, p.unmarked = p.watermark, false
 	}
-	p.last = messages[len(messages)-1].Seq
+	p.advance(messages[len(messages)-1].Seq)
 	return nil
 }
 

@@ -34,7 +34,8 @@ type publisher struct {
 	behind   atomic.Bool   // something was not handed over
 	checks   chan struct{} // a comparison is due
 
-	last int64 // in the outbox, of what this publisher has published and removed
+	last    int64 // in the outbox, of what this publisher has published and removed
+	backlog *backlog
 	// watermark is what the stream is known to have had, saved what of it is stored. What
 	// is published is to follow the watermark's last message.
 	watermark, saved store.Watermark
@@ -69,7 +70,7 @@ type publisher struct {
 func newPublisher(o Options, stream string, prefixes []string) *publisher {
 	return &publisher{
 		Options: o, stream: stream, prefixes: prefixes, handed: make(chan []store.Outgoing, handLimit),
-		checks: make(chan struct{}, 1),
+		checks: make(chan struct{}, 1), backlog: newBacklog(),
 	}
 }
 
@@ -84,11 +85,18 @@ func (p *publisher) hand(messages []store.Outgoing) {
 	if len(messages) == 0 {
 		return
 	}
+	p.backlog.commit(messages)
 	select {
 	case p.handed <- messages:
 	default:
 		p.behind.Store(true)
 	}
+}
+
+// advance notes the last message that this publisher need not look at any more.
+func (p *publisher) advance(last int64) {
+	p.last = last
+	p.backlog.publish(last)
 }
 
 func (p *publisher) check() {

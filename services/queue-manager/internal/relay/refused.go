@@ -40,7 +40,7 @@ func (p *publisher) removeApart(ctx context.Context, messages []store.Outgoing) 
 // keep leaves published messages in the outbox; removeKept removes them later.
 func (p *publisher) keep(messages []store.Outgoing) {
 	p.kept = true
-	p.last = messages[len(messages)-1].Seq
+	p.advance(messages[len(messages)-1].Seq)
 }
 
 // removeKept removes what was published and kept, once a watermark that covers it is
