@@ -45,15 +45,7 @@ func idle(ctx context.Context, o options) error {
 		if err := pause.For(ctx, settleFor); err != nil {
 			return err
 		}
-		name := fmt.Sprintf("gang-%d", i)
-		passing.begin()
-		began := time.Now()
-		if _, err := s.submit(name); err != nil {
-			return err
-		}
-		waiting, stop := context.WithTimeout(ctx, sampleTimeout)
-		created, err := seen.await(waiting, []string{name})
-		stop()
+		began, created, err := s.submitAlone(ctx, fmt.Sprintf("gang-%d", i), seen, passing)
 		if err != nil {
 			return err
 		}
@@ -73,6 +65,19 @@ func idle(ctx context.Context, o options) error {
 	passing.print()
 	fmt.Printf("  %-36s %10.2f %10.2f\n\n", "ratio", ratio(muster, bare, 0.50), ratio(muster, bare, 0.99))
 	return nil
+}
+
+// submitAlone submits a gang and returns when it began to, and when the RayCluster was seen.
+func (s *site) submitAlone(ctx context.Context, name string, seen *sightings, passing *stages) (began, created time.Time, err error) {
+	passing.begin()
+	began = time.Now()
+	if _, err := s.submit(name); err != nil {
+		return began, created, err
+	}
+	ctx, stop := context.WithTimeout(ctx, sampleTimeout)
+	defer stop()
+	created, err = seen.await(ctx, []string{name})
+	return began, created, err
 }
 
 func ratio(a, b []time.Duration, q float64) float64 {

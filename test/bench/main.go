@@ -75,6 +75,7 @@ type options struct {
 	takeOvers                  int
 	fleet                      string
 	section                    string
+	postgres                   map[string]string // settings of Postgres
 }
 
 func run(ctx context.Context, o options) error {
@@ -98,7 +99,8 @@ type site struct {
 	kube      kubernetes.Interface
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
-	stack     *stack.Stack // nil on a bare one
+	stack     *stack.Stack     // nil on a bare one
+	database  *postgres.Server // nil on a bare one
 	stops     []func()
 }
 
@@ -119,11 +121,11 @@ func open(ctx context.Context, o options, name string) (_ *site, err error) {
 		return nil, err
 	}
 	s.stops = append(s.stops, s.cluster.Stop)
-	database, err := postgres.Start(ctx, postgres.Options{})
+	database, err := postgres.Start(ctx, postgres.Options{Settings: o.postgres})
 	if err != nil {
 		return nil, err
 	}
-	s.stops = append(s.stops, database.Stop)
+	s.database, s.stops = database, append(s.stops, database.Stop)
 	dir, err := os.MkdirTemp("", "muster-bench-")
 	if err != nil {
 		return nil, err

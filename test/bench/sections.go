@@ -27,8 +27,10 @@ func tables() []sections.Section[take] {
 		{Name: "other-decisions", Group: "decisions", Take: alone(largeDecisions)},
 		{Name: "node-event", Group: "decisions", Take: alone(nodeEvents)},
 		{Name: "idle", Group: "cluster", Take: counted(func(o options) int { return o.idle }, idle)},
+		{Name: "tail", Take: counted(func(o options) int { return o.idle }, tail)},
 		{Name: "burst", Group: "cluster", Take: counted(func(o options) int { return min(o.burst, o.rounds) }, bursts)},
 		{Name: "large", Group: "cluster", Take: counted(func(o options) int { return o.large - 1 }, large)},
+		{Name: "pins", Group: "cluster", Take: counted(func(o options) int { return o.large }, pins)},
 		{Name: "takeover", Take: counted(func(o options) int { return o.takeOvers }, takeOvers)},
 	}
 }

@@ -66,29 +66,42 @@ func (st *stages) begin() {
 	clear(st.at)
 }
 
-// end adds the gang's times, each since the stage before.
-func (st *stages) end(began, created time.Time) {
+// end adds the gang's times, each since the stage before, and returns them; none where a message
+// was missed.
+func (st *stages) end(began, created time.Time) (took []time.Duration) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	last := began
 	for _, stage := range stageOf {
 		at, seen := st.at[stage.stage]
 		if !seen {
-			return
+			return nil
 		}
-		st.took[stage.stage] = append(st.took[stage.stage], at.Sub(last))
+		took = append(took, at.Sub(last))
 		last = at
 	}
-	st.took["created"] = append(st.took["created"], created.Sub(last))
+	took = append(took, created.Sub(last))
+	for i, name := range stageNames() {
+		st.took[name] = append(st.took[name], took[i])
+	}
+	return took
+}
+
+// stageNames are the stages in their order.
+func stageNames() (names []string) {
+	for _, stage := range stageOf {
+		names = append(names, stage.stage)
+	}
+	return append(names, "created")
 }
 
 func (st *stages) print() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, stage := range append(stageOf, struct{ subject, stage string }{"", "created"}) {
-		took := st.took[stage.stage]
+	for _, name := range stageNames() {
+		took := st.took[name]
 		if len(took) > 0 {
-			fmt.Printf("    %-32s %10s %10s\n", stage.stage, figures.Millis(figures.Quantile(took, 0.50)), figures.Millis(figures.Quantile(took, 0.99)))
+			fmt.Printf("    %-32s %10s %10s\n", name, figures.Millis(figures.Quantile(took, 0.50)), figures.Millis(figures.Quantile(took, 0.99)))
 		}
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -178,8 +180,9 @@ func (c *Cluster) etcd(ctx context.Context, what string) error {
 	return nil
 }
 
-// Pause freezes a component, such as "apiserver", until resume is called.
-func (c *Cluster) Pause(ctx context.Context, component string) (resume func() error, err error) {
+// Components returns the processes of the cluster's components by their names, such as
+// "apiserver".
+func (c *Cluster) Components(ctx context.Context) (pids map[string]int, err error) {
 	out, err := exec.CommandContext(ctx, c.binary, "status", "--name", c.name, "-o", "json").Output()
 	if err != nil {
 		return nil, fmt.Errorf("status of dev cluster %q: %w", c.name, err)
@@ -193,15 +196,26 @@ func (c *Cluster) Pause(ctx context.Context, component string) (resume func() er
 	if err := json.Unmarshal(out, &status); err != nil {
 		return nil, fmt.Errorf("status of dev cluster %q: %w", c.name, err)
 	}
-	var names []string
+	pids = map[string]int{}
 	for _, known := range status.Components {
-		if known.Name == component {
-			resume = func() error { return syscall.Kill(known.PID, syscall.SIGCONT) }
-			return resume, syscall.Kill(known.PID, syscall.SIGSTOP)
-		}
-		names = append(names, known.Name)
+		pids[known.Name] = known.PID
 	}
-	return nil, fmt.Errorf("dev cluster %q has no component %q; there are: %s", c.name, component, strings.Join(names, ", "))
+	return pids, nil
+}
+
+// Pause freezes a component, such as "apiserver", until resume is called.
+func (c *Cluster) Pause(ctx context.Context, component string) (resume func() error, err error) {
+	pids, err := c.Components(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pid, known := pids[component]
+	if !known {
+		names := strings.Join(slices.Sorted(maps.Keys(pids)), ", ")
+		return nil, fmt.Errorf("dev cluster %q has no component %q; there are: %s", c.name, component, names)
+	}
+	resume = func() error { return syscall.Kill(pid, syscall.SIGCONT) }
+	return resume, syscall.Kill(pid, syscall.SIGSTOP)
 }
 
 // Exited is closed when the cluster has ended, by Stop or by itself.
