@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"muster.dev/muster/deploy/crd"
 	"muster.dev/muster/deploy/rbac"
+	"muster.dev/muster/pkg/kube/apiserver"
 )
 
 // crdsServed bounds the wait until a new definition is served.
@@ -74,21 +74,13 @@ func awaitCreations(ctx context.Context, client dynamic.Interface) error {
 	for resource, probe := range probes() {
 		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, crdsServed, true, func(ctx context.Context) (bool, error) {
 			_, err := client.Resource(resource).Namespace(rbac.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return isVerdict(err), nil
+			return apiserver.Decided(err), nil
 		})
 		if err != nil {
 			return fmt.Errorf("wait until %s can be created: %w", resource.GroupResource(), err)
 		}
 	}
 	return nil
-}
-
-// isVerdict reports whether the API server has decided about an object, if only that a webhook does
-// not answer yet: no answer, and one that passes, is none.
-func isVerdict(err error) bool {
-	var answered apierrors.APIStatus
-	passes := apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
-	return err == nil || errors.As(err, &answered) && !passes
 }
 
 // The label of what Muster installs.

@@ -31,6 +31,7 @@ func tables() []sections.Section[take] {
 		{Name: "burst", Group: "cluster", Take: counted(func(o options) int { return min(o.burst, o.rounds) }, bursts)},
 		{Name: "large", Group: "cluster", Take: counted(func(o options) int { return o.large - 1 }, large)},
 		{Name: "pins", Group: "cluster", Take: counted(func(o options) int { return o.large }, pins)},
+		{Name: "restart", Take: restart},
 		{Name: "takeover", Take: counted(func(o options) int { return o.takeOvers }, takeOvers)},
 	}
 }

@@ -97,7 +97,9 @@ func (r *Recorder) note(account string, response *http.Response) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answers[answer]++
+	if !request.URL.Query().Has("dryRun") { // which writes nothing
+		r.answers[answer]++
+	}
 	switch response.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
 		r.refused = append(r.refused, fmt.Sprintf("%s (%s %s)", asked, request.Method, request.URL.RequestURI()))

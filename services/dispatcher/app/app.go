@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service"
 	"muster.dev/muster/pkg/service/tracing"
+	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 	"muster.dev/muster/services/dispatcher/internal/permission"
 	"muster.dev/muster/services/dispatcher/internal/reconcile"
@@ -105,7 +106,15 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	}
 	permitted := &permitted{keeper: d.permission, reconciler: reconciler, reporter: reporter, epoch: epoch, granted: make(chan *event.PermissionGranted, 1), connection: d.bus, logger: d.logger}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return followCommands(ctx, commands, reconciler, permitted.granted, d.logger, d.ready) })
+	warm := newWarmer(d)
+	group.Go(func() error { return warm.run(ctx) })
+	given := func(command *event.GangCommand) {
+		warm.use(command.Namespace)
+		reconciler.Command(command)
+	}
+	group.Go(func() error {
+		return followCommands(ctx, commands, reconciler.Traced, given, permitted.granted, d.logger, d.ready)
+	})
 	group.Go(func() error { return permitted.renew(ctx, commands.CaughtUp) })
 	group.Go(func() error { reconciler.Run(ctx, d.config.Workers); return ctx.Err() })
 	group.Go(func() error { return sweep(ctx, truth, reconciler, d.config.SweepEvery) })
@@ -118,9 +127,9 @@ func (d *dispatcher) act(ctx context.Context, epoch int64) error {
 	return err
 }
 
-// followCommands gives each command to the reconciler, and reports ready once all that the
+// followCommands gives on each command, and what traces it, and reports ready once all that the
 // stream has are given.
-func followCommands(ctx context.Context, commands *bus.Following, reconciler *reconcile.Reconciler, granted chan<- *event.PermissionGranted, logger *zap.Logger, ready func()) error {
+func followCommands(ctx context.Context, commands *bus.Following, traced func(workload.ID, string), given func(*event.GangCommand), granted chan<- *event.PermissionGranted, logger *zap.Logger, ready func()) error {
 	caughtUp := commands.CaughtUp
 	for {
 		select {
@@ -150,8 +159,8 @@ func followCommands(ctx context.Context, commands *bus.Following, reconciler *re
 				logger.Error("message is not a command; dropping it", zap.String("subject", d.Subject), zap.String("type", payload.EventType()))
 				continue
 			}
-			reconciler.Traced(command.Workload, envelope.Traceparent)
-			reconciler.Command(command)
+			traced(command.Workload, envelope.Traceparent)
+			given(command)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type Client struct {
 	kinds   *apiserver.Resources
 	leases  coordinationv1.LeasesGetter
 	rights  rights
+	made    connections
 }
 
 // Connect returns a client of the named cluster with the rights of the kubeconfig, or of the pod it
@@ -54,6 +55,8 @@ func connect(kubeconfig, cluster string, last func(http.RoundTripper) http.Round
 	if err != nil {
 		return nil, fmt.Errorf("client for leases at %s: %w", config.Host, err)
 	}
+	made := newConnections()
+	config.Wrap(made.Wrap)
 	config.Wrap(last) // inside of the limiter: asked after the wait
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{limiter, next} })
 	objects, err := dynamic.NewForConfig(config)
@@ -74,7 +77,7 @@ func connect(kubeconfig, cluster string, last func(http.RoundTripper) http.Round
 	if err != nil {
 		return nil, fmt.Errorf("client for creations at %s: %w", config.Host, err)
 	}
-	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw, kinds: apiserver.NewResources(pods.Discovery()), leases: leases}, nil
+	return &Client{cluster: cluster, objects: objects, core: pods, raw: raw, kinds: apiserver.NewResources(pods.Discovery()), leases: leases, made: made}, nil
 }
 
 // Leases is for the lease under which everything else is done.

@@ -28,6 +28,9 @@
 // Permission (permission.go) is not under the Lease: each process obeys the permission of its
 // cluster, also one that has lost the Lease.
 //
+// After each new connection an API server may have begun again. Warm (warm.go) then has it read the
+// schemas of Ray objects, before users need that.
+//
 // The package does not decide what is written (package reconcile does), nor which pod goes to
 // which node (package gang).
 package kubernetes

@@ -1,4 +1,4 @@
-package install
+package apiserver
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestWhatIsAVerdict: an installation waits for an API server that does not answer, and for answers
-// that pass.
-func TestWhatIsAVerdict(t *testing.T) {
+// TestWhatIsDecided: an installation, and the dispatcher, wait for an API server that does not
+// answer, and for answers that pass.
+func TestWhatIsDecided(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: "ray.io", Resource: "rayclusters"}
 	for name, c := range map[string]struct {
@@ -29,8 +29,8 @@ func TestWhatIsAVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := isVerdict(c.err); got != c.want {
-				t.Errorf("a verdict: %t, want %t", got, c.want)
+			if got := Decided(c.err); got != c.want {
+				t.Errorf("decided: %t, want %t", got, c.want)
 			}
 		})
 	}
