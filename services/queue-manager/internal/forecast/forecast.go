@@ -23,6 +23,8 @@ const (
 	mostOfQueue = 1000   // that wait in a queue
 	mostWaiting = 10_000 // that wait in all queues; each has an equal part
 	mostEnds    = 20_000 // that are played
+	// mostTime is how long a forecast plays, so that with rest estimates are two minutes old.
+	mostTime = 5 * time.Second
 	// mostWhatIfEnds is for a question, which has to be answered in seconds.
 	mostWhatIfEnds = 4000
 	mostWhatIfTime = 8 * time.Second
@@ -148,7 +150,8 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (starts map[work
 	}
 	f.learning.Lock()
 	defer f.learning.Unlock()
-	forecast, err := estimate.FastForward(from, &f.history, estimate.Bounds{Ends: mostEnds, Horizon: horizon})
+	bounds := estimate.Bounds{Until: idsOf(from.Waiting), Ends: mostEnds, Horizon: horizon, Enough: func() bool { return f.Now().Sub(now) > mostTime }}
+	forecast, err := estimate.FastForward(from, &f.history, bounds)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,6 +172,14 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (starts map[work
 		f.kept.add(stored)
 	}
 	return estimates, f.endsOf(now, from.Running), nil
+}
+
+func idsOf(records []workload.Record) []workload.ID {
+	ids := make([]workload.ID, len(records))
+	for i := range records {
+		ids[i] = records[i].ID
+	}
+	return ids
 }
 
 // endsOf predicts when workloads that hold places end, from what similar ones took.
