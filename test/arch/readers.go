@@ -65,6 +65,7 @@ func readings() map[string]reading {
 		"pkg/policyfile/strictyaml":         by(4, "pkg/policyfile/strictyaml.FuzzDecode"),
 		"pkg/state/decisionlog":             by(1, "pkg/state/decisionlog.FuzzInputs"),
 		"services/internal/client/manifest": by(2, "services/internal/client/manifest.FuzzSplit"),
+		"services/internal/client/trial":    by(1, "services/internal/client/trial.FuzzRead"),
 		// What Muster itself has written.
 		"pkg/local/devcluster":                  ours(2, "the answers of the dev cluster"),
 		"pkg/local/natsserver":                  ours(2, "the ports and subscriptions of a server that the test started"),

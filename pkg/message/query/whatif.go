@@ -30,7 +30,7 @@ type WhatIfRequest struct {
 	// priority.
 	Workloads []WorkloadChange `json:"workloads,omitempty"`
 	// Submit has workloads that would be submitted now.
-	Submit []workload.Workload `json:"submit,omitempty"`
+	Submit []WhatIfSubmission `json:"submit,omitempty"`
 	// QueuesFile is the content of a queues file that would be in the place of the present
 	// one; empty for no change.
 	QueuesFile string `json:"queuesFile,omitempty"`
@@ -39,6 +39,14 @@ type WhatIfRequest struct {
 	// For is the caller for whom a service asks, whose time is counted apart from that of others;
 	// the HTTP API puts its own caller in its place.
 	For string `json:"for,omitempty"`
+}
+
+// WhatIfSubmission is a workload that would be submitted. Without a submitter it is that of the
+// caller for whom a service asks.
+type WhatIfSubmission struct {
+	workload.Workload
+	// PriorityClass is the name of the class that gives it its priority; empty for none.
+	PriorityClass string `json:"priorityClass,omitempty"`
 }
 
 // NodeName is the name of a node in a cluster.

@@ -24,7 +24,13 @@ type Snapshot struct {
 	// submission. Neither is changed.
 	Running, Waiting []workload.Record
 	// Submit are submitted at Now, behind all that waits.
-	Submit []workload.Workload
+	Submit []Submission
+}
+
+// Submission is a workload that is submitted, with the name of its priority class; empty for none.
+type Submission struct {
+	workload.Workload
+	PriorityClass string
 }
 
 // RunTimes predicts how long a workload holds its places in all, from its admission, given

@@ -85,9 +85,9 @@ func (p *play) next() (ended bool, err error) {
 }
 
 // submit plays the submission of gangs.
-func (p *play) submit(gangs []workload.Workload) error {
+func (p *play) submit(gangs []Submission) error {
 	for _, w := range gangs {
-		steps, err := p.Submit(w, "")
+		steps, err := p.Submit(w.Workload, w.PriorityClass)
 		if err != nil {
 			if p.forecast.Refused == nil {
 				p.forecast.Refused = map[workload.ID]string{}

@@ -127,7 +127,7 @@ func TestWhatIf(t *testing.T) {
 	t.Run("a submission", func(t *testing.T) {
 		small := declared("small", 1, time.Hour)
 		small.Namespace = "a"
-		answer := w.whatIf(query.WhatIfRequest{Submit: []workload.Workload{small}})
+		answer := w.whatIf(query.WhatIfRequest{Submit: []query.WhatIfSubmission{{Workload: small}}})
 		got := changed(t, answer, "small")
 		if !got.Submitted || got.Refused != "" {
 			t.Errorf("of small it says %+v", got)
@@ -150,7 +150,7 @@ func TestWhatIf(t *testing.T) {
 		"no such cluster":        {query.WhatIfRequest{AddNodes: []query.NodesLike{{Shape: &query.NodeShape{Cluster: "x", Allocatable: resource.List{"cpu": 1}}, Count: 1}}}, `cluster "x" of the added nodes: want one of test`},
 		"an empty shape":         {query.WhatIfRequest{AddNodes: []query.NodesLike{{Shape: &query.NodeShape{}, Count: 1}}}, "addNodes[0].shape: 0 resources"},
 		"too many nodes":         {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 1 << 40}}}, "want 1 to 10000"},
-		"too many pods":          {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", 1<<30)}}, `pod set "workers" has 1073741824 pods; want 0 to 10000`},
+		"too many pods":          {query.WhatIfRequest{Submit: []query.WhatIfSubmission{{Workload: gangOf("x", "q", 1<<30)}}}, `pod set "workers" has 1073741824 pods; want 0 to 10000`},
 		"no such set of nodes":   {query.WhatIfRequest{DrainAll: []query.NodeSet{{Label: "rack", Value: "r9"}}}, `with label "rack" of value "r9"`},
 		"a set of all nodes":     {query.WhatIfRequest{DrainAll: []query.NodeSet{{}}}, "want a cluster or a label"},
 		"no such pod set":        {query.WhatIfRequest{Workloads: []query.WorkloadChange{{ID: second, Pods: []query.PodCount{{PodSet: "w", Count: 1}}}}}, `has no pod set "w"`},
@@ -165,8 +165,8 @@ func TestWhatIf(t *testing.T) {
 		"too large a file":       {query.WhatIfRequest{QueuesFile: strings.Repeat("#", 1<<19+1)}, "want at most 524288"},
 		"too many of a kind":     {query.WhatIfRequest{Drain: make([]query.NodeName, 101)}, "drain: 101 entries; want at most 100"},
 		"nodes in sum":           {query.WhatIfRequest{AddNodes: []query.NodesLike{{Count: 9000}, {Count: 9000}}}, "18000 nodes in sum"},
-		"a negative pod set":     {query.WhatIfRequest{Submit: []workload.Workload{gangOf("x", "q", -1)}}, "has -1 pods"},
-		"a request of amount":    {query.WhatIfRequest{Submit: []workload.Workload{{ID: "x", Queue: "q", PodSets: []workload.PodSet{{Name: "p", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": -1}}}}}}}, ""},
+		"a negative pod set":     {query.WhatIfRequest{Submit: []query.WhatIfSubmission{{Workload: gangOf("x", "q", -1)}}}, "has -1 pods"},
+		"a request of amount":    {query.WhatIfRequest{Submit: []query.WhatIfSubmission{{Workload: workload.Workload{ID: "x", Queue: "q", PodSets: []workload.PodSet{{Name: "p", Count: 1, Template: workload.Template{Requests: resource.List{"cpu": -1}}}}}}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := w.queries.WhatIf(w.ctx, c.r)

@@ -131,9 +131,11 @@ func (s *Server) ofTenant(ctx context.Context, caller string, request *query.Wha
 		}
 	}
 	for i := range request.Submit {
-		if of := &request.Submit[i]; !may(queues, caller, of.Queue, of.Namespace) {
+		of := &request.Submit[i]
+		if of.Namespace == "" && !mayAny(queues, caller, of.Queue) || of.Namespace != "" && !may(queues, caller, of.Queue, of.Namespace) {
 			return noQueue(of.Queue, of.Namespace)
 		}
+		of.Submitter = caller
 	}
 	if request.Within = placesOf(queues, caller, ""); len(request.Within) == 0 {
 		return fail(http.StatusForbidden, "you may submit to no queue")

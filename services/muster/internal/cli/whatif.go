@@ -10,14 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/pkg/manifest/ray"
-	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
-	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/internal/client/exit"
-	"muster.dev/muster/services/internal/client/manifest"
 	"muster.dev/muster/services/internal/client/output"
 	"muster.dev/muster/services/internal/client/program"
+	"muster.dev/muster/services/internal/client/trial"
 )
 
 // whatifOptions are the flags of "whatif".
@@ -37,6 +34,7 @@ type whatifOptions struct {
 	priorities   map[string]string
 	moves        map[string]string
 	file, queue  string
+	submitter    string
 	queues       string
 	runTime      time.Duration
 
@@ -79,10 +77,11 @@ Times are estimates like those of "muster eta", at the median of the learned run
 	flags.StringToStringVar(&o.priorities, "priority", nil, "give a waiting or running workload another priority: `WORKLOAD=NUMBER`")
 	flags.StringToStringVar(&o.moves, "move", nil, "move a waiting workload to another queue: `WORKLOAD=QUEUE`")
 	flags.StringVarP(&o.file, "filename", "f", "", "submit the Ray object in this `file`; - is standard input")
-	flags.StringVarP(&o.queue, "queue", "q", "", "the `queue` to which -f is submitted")
+	flags.StringVarP(&o.queue, "queue", "q", "", "the `queue` to which -f is submitted; not needed where its label names one")
+	flags.StringVar(&o.submitter, "submitter", "", "-f is submitted by this `submitter`, such as http/ann; for operators")
 	flags.DurationVar(&o.runTime, "run-time", 0, "how long it runs, unless it declares that itself")
 	flags.StringVar(&o.queues, "queues", "", "use this queues `file` instead of the present one")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of workloads whose names are ambiguous")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of workloads whose names are ambiguous, and of -f where it names none")
 	for _, name := range []string{"add-nodes", "priority", "move", "pods", "drain-label", "shape-label"} {
 		flags.Lookup(name).DefValue = "" // not [], which the help would show
 	}
@@ -97,8 +96,8 @@ func (o *whatifOptions) run(cmd *cobra.Command) error {
 	if len(o.nodes)+len(o.shapes)+len(o.drain)+len(o.drainLabel)+len(o.priorities)+len(o.moves)+len(o.pods)+len(o.requests) == 0 && o.drainCluster == "" && o.file == "" && o.queues == "" {
 		return exit.Usagef("no change given; want one or more of --add-nodes, --add-shape, --drain, --drain-cluster, --drain-label, --priority, --move, --pods, --requests, -f and --queues")
 	}
-	if o.file != "" && o.queue == "" {
-		return exit.Usagef("-f %s: to which queue? Add --queue", o.file)
+	if name := firstChanged(cmd, "queue", "submitter", "run-time"); name != "" && o.file == "" {
+		return exit.Usagef("--%s without -f: for which manifest?", name)
 	}
 	request := query.WhatIfRequest{}
 	for _, text := range o.shapes {
@@ -127,8 +126,8 @@ func (o *whatifOptions) run(cmd *cobra.Command) error {
 		if err != nil {
 			return exit.Usagef("%w", err)
 		}
-		if request.Submit, err = o.submitted(content); err != nil {
-			return err
+		if request.Submit, err = trial.Read(content, trial.Options{Queue: o.queue, Namespace: o.namespace, Submitter: o.submitter, RunTime: o.runTime}); err != nil {
+			return exit.Usagef("-f %s: %w", o.file, err)
 		}
 	}
 	return o.server.ask(cmd.Context(), func(ctx context.Context, client *query.Client) error {
@@ -161,26 +160,4 @@ func (o *whatifOptions) shaped(text string) (added query.NodesLike, err error) {
 		return added, exit.Usagef("--add-shape %s: %w", text, err)
 	}
 	return added, nil
-}
-
-// submitted are the workloads of the Ray objects in a file.
-func (o *whatifOptions) submitted(content []byte) (all []workload.Workload, err error) {
-	for _, document := range manifest.Split(content) {
-		object, err := ray.Read(document.Raw)
-		if err != nil {
-			return nil, exit.Usagef("%s: %s: %w", o.file, document, err)
-		}
-		w := workload.Workload{
-			ID: event.WorkloadID("whatif", strconv.Itoa(len(all))), Queue: o.queue, Namespace: object.Namespace,
-			Kind: object.Kind, Name: object.Name, Digest: "whatif", PodSets: object.PodSets, Life: object.Life,
-		}
-		if w.Life.RunTime == 0 {
-			w.Life.RunTime = workload.Duration(o.runTime)
-		}
-		all = append(all, w)
-	}
-	if len(all) == 0 {
-		return nil, exit.Usagef("there is no manifest in %q", o.file)
-	}
-	return all, nil
 }

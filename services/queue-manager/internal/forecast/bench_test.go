@@ -17,6 +17,32 @@ import (
 	"muster.dev/muster/services/queue-manager/internal/store"
 )
 
+// TestAForecastIsBoundedInTime: where more waits than can be simulated in its time, the first ones
+// have a time, and the others are too far back.
+func TestAForecastIsBoundedInTime(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := &Forecaster{
+		Store: &fullSite{live: siteOf(now, 100, 500)}, Logger: zap.NewNop(), Metrics: NewMetrics(prometheus.NewRegistry()),
+		Now: func() time.Time { now = now.Add(mostTime / 50); return now },
+	}
+	if err := f.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	known, beyond := 0, 0
+	for _, made := range f.made {
+		switch made.Unknown {
+		case "":
+			known++
+		case tooFarBack:
+			beyond++
+		}
+	}
+	if known == 0 || beyond == 0 || known+beyond != 500 {
+		t.Errorf("%d have a time and %d are too far back, want some of each, and 500 in all", known, beyond)
+	}
+}
+
 // BenchmarkRefresh makes the estimates of 10,000 full nodes, with gangs that wait in ten queues of
 // one cohort. Postgres is not in it.
 func BenchmarkRefresh(b *testing.B) {

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -105,7 +106,10 @@ func (f *Forecaster) change(ctx context.Context, s estimate.Snapshot, r query.Wh
 			return s, err
 		}
 	}
-	s.Submit = r.Submit
+	for _, w := range r.Submit {
+		w.Submitter = cmp.Or(w.Submitter, r.For)
+		s.Submit = append(s.Submit, estimate.Submission{Workload: w.Workload, PriorityClass: w.PriorityClass})
+	}
 	return s, nil
 }
 

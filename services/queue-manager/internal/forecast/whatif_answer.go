@@ -42,7 +42,7 @@ func compare(before, after estimate.Snapshot, without, with estimate.Forecast) q
 		}
 	}
 	for i := range after.Submit {
-		w := &after.Submit[i]
+		w := &after.Submit[i].Workload
 		add(w, query.WhatIfWorkload{Submitted: true, After: with.Starts[w.ID], Refused: with.Refused[w.ID]})
 	}
 	slices.SortStableFunc(answer.Workloads, func(a, b query.WhatIfWorkload) int {
@@ -78,11 +78,14 @@ func within(answer query.WhatIfAnswer, waiting []workload.Record, places []query
 		}
 	}
 	all := len(answer.Workloads)
-	answer.Workloads = slices.DeleteFunc(answer.Workloads, func(w query.WhatIfWorkload) bool { return !sees(w.Queue, w.Namespace) })
+	answer.Workloads = slices.DeleteFunc(answer.Workloads, func(w query.WhatIfWorkload) bool { return !w.Submitted && !sees(w.Queue, w.Namespace) })
 	answer.Others = all - len(answer.Workloads)
 	answer.Cut, answer.LeftOut = answer.Cut || answer.LeftOut > 0, 0
 	return answer
 }
+
+// mostName bounds names that only workloads that would be submitted have.
+const mostName = 512
 
 // checkWhatIf bounds a request before anything is done for it.
 func checkWhatIf(r query.WhatIfRequest) error {
@@ -123,6 +126,9 @@ func checkWhatIf(r query.WhatIfRequest) error {
 		}
 	}
 	for i, w := range r.Submit {
+		if most := max(len(w.PriorityClass), len(w.Submitter)); most > mostName {
+			return fmt.Errorf("submit[%d]: a priority class or submitter of %d bytes; want at most %d", i, most, mostName)
+		}
 		for _, set := range w.PodSets {
 			if set.Count < 0 || set.Count > query.MaxWhatIfPods {
 				return fmt.Errorf("submit[%d]: pod set %q has %d pods; want 0 to %d", i, set.Name, set.Count, query.MaxWhatIfPods)

@@ -18,7 +18,8 @@ import (
 
 // preempting has a ClusterQueue in which a higher priority evicts a lower one.
 const preempting = `
-queues: [{name: q, namespaces: [n]}]
+queues: [{name: q, namespaces: [n], submitters: [{who: [http/ann]}]}]
+workloadPriorityClasses: [{name: urgent, value: 20}]
 resourceFlavors: [{name: f}]
 clusterQueues:
 - name: q
@@ -88,6 +89,50 @@ func TestAPriorityOfOneThatRuns(t *testing.T) {
 	}
 	if back := compare(after, before, play(after), play(before)).Workloads; len(back) != 2 || !back[0].Evicted && !back[1].Evicted {
 		t.Errorf("the other way round it says %+v, want that one is evicted", back)
+	}
+}
+
+// TestWhatIsSubmittedIsJudgedAsASubmission: it has the priority of its class, and the rights of the
+// caller.
+func TestWhatIsSubmittedIsJudgedAsASubmission(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		class, submitter, caller string
+		starts                   time.Duration
+		refused                  string
+	}{
+		"without a class":     {"", "", "http/ann", 3 * time.Hour, ""},
+		"with a class":        {"urgent", "", "http/ann", time.Hour, ""}, // when peer has ended
+		"of another's name":   {"", "http/ann", "http/olga", 3 * time.Hour, ""},
+		"of an unknown class": {"later", "", "http/ann", 0, "later"},
+		"without the right":   {"", "", "http/olga", 0, "does not admit this submitter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := contended(t, now)
+			gang := before.Waiting[0].Workload
+			gang.ID, gang.Name, gang.Namespace, gang.Priority, gang.Submitter = "new", "new", "", 0, c.submitter
+			gang.PodSets = slices.Clone(gang.PodSets)
+			gang.PodSets[0].Count = 2
+			after, err := (&Forecaster{}).change(t.Context(), before, query.WhatIfRequest{Submit: []query.WhatIfSubmission{{Workload: gang, PriorityClass: c.class}}, For: c.caller})
+			if err != nil {
+				t.Fatal(err)
+			}
+			with, err := estimate.FastForward(after, &estimate.History{}, estimate.Bounds{Ends: mostEnds, Horizon: horizon})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := within(compare(before, after, estimate.Forecast{}, with), after.Waiting, []query.Place{{Queue: "q", Namespaces: []string{"n"}}})
+			i := slices.IndexFunc(answer.Workloads, func(w query.WhatIfWorkload) bool { return w.Submitted })
+			if i < 0 {
+				t.Fatalf("nothing is said of it: %+v", answer)
+			}
+			got := answer.Workloads[i]
+			if !strings.Contains(got.Refused, c.refused) || (c.refused == "") != got.After.Equal(now.Add(c.starts)) {
+				t.Errorf("of it it says %+v, want that it starts after %s, or the refusal %q", got, c.starts, c.refused)
+			}
+		})
 	}
 }
 
