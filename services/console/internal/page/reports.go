@@ -76,6 +76,8 @@ type WhatIfForm struct {
 	Drain, Cluster, Label, Like, Shape, ShapeLabels, Count, Error string
 	// Requests of the pods of one pod set, and another queues file.
 	Requests, Queues string
+	// Manifests that would be submitted, and what they leave open.
+	Manifests, To, Namespace, RunTime, Submitter string
 }
 
 // WhatIf is what a change would do.

@@ -2,11 +2,13 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -14,6 +16,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/services/console/internal/page"
 	"muster.dev/muster/services/internal/client/overhttp"
+	"muster.dev/muster/services/internal/client/trial"
 )
 
 func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (content, error) {
@@ -21,6 +24,11 @@ func loadWhatIf(ctx context.Context, s *Server, r *http.Request, c *caller) (con
 	form.Operator = c.Operator
 	of := content{title: "What if", form: "whatif-form", formModel: form}
 	request, err := s.whatIfRequest(ctx, c, form)
+	var wrong *refusal
+	if errors.As(err, &wrong) { // the form stays, so that it can be mended
+		of.model = page.WhatIf{Problem: wrong.text}
+		return of, nil
+	}
 	if err != nil {
 		return of, err
 	}
@@ -43,9 +51,13 @@ func whatIfForm(v url.Values) page.WhatIfForm {
 	return page.WhatIfForm{
 		Workload: v.Get("workload"), Priority: v.Get("priority"), Queue: v.Get("queue"), Pods: v.Get("pods"), Requests: v.Get("requests"),
 		Drain: v.Get("drain"), Cluster: v.Get("cluster"), Label: v.Get("label"), Like: v.Get("like"), Shape: v.Get("shape"), ShapeLabels: v.Get("shapelabels"), Count: v.Get("count"),
-		Queues: strings.ReplaceAll(v.Get("queues"), "\r\n", "\n"), // as browsers send lines
+		Queues: lines(v.Get("queues")), Manifests: lines(v.Get("manifests")),
+		To: v.Get("to"), Namespace: v.Get("namespace"), RunTime: v.Get("runtime"), Submitter: v.Get("submitter"),
 	}
 }
+
+// lines are those of a text as a browser sends it.
+func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // whatIfRequest reads the change of a form; nil when none was given.
 func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfForm) (*query.WhatIfRequest, error) {
@@ -82,10 +94,32 @@ func (s *Server) whatIfRequest(ctx context.Context, c *caller, form page.WhatIfF
 	if strings.TrimSpace(form.Queues) != "" {
 		r.QueuesFile = form.Queues
 	}
-	if len(r.Drain)+len(r.DrainAll)+len(r.AddNodes)+len(r.Workloads) == 0 && r.QueuesFile == "" {
+	if strings.TrimSpace(form.Manifests) != "" {
+		var err error
+		if r.Submit, err = submitted(form); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Drain)+len(r.DrainAll)+len(r.AddNodes)+len(r.Workloads)+len(r.Submit) == 0 && r.QueuesFile == "" {
 		return nil, nil
 	}
 	return r, nil
+}
+
+// submitted are the workloads of manifests.
+func submitted(form page.WhatIfForm) ([]query.WhatIfSubmission, error) {
+	options := trial.Options{Queue: form.To, Namespace: form.Namespace, Submitter: form.Submitter}
+	if form.RunTime != "" {
+		var err error
+		if options.RunTime, err = time.ParseDuration(form.RunTime); err != nil || options.RunTime <= 0 {
+			return nil, refuse(http.StatusBadRequest, "Run time %.32q: want a time such as 90m or 6h.", form.RunTime)
+		}
+	}
+	all, err := trial.Read([]byte(form.Manifests), options)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "Manifests: %.2000v.", err)
+	}
+	return all, nil
 }
 
 // addedNodes are like a present node, or of a shape.
