@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"muster.dev/muster/pkg/message/event"
@@ -37,6 +39,75 @@ func replaced(of state.Changes, places ...place) state.Changes {
 		changes.Replaced = append(changes.Replaced, r)
 	}
 	return changes
+}
+
+// A gang's places move in one transaction: the ledger follows to the pod, no node
+// gets more than it has, and a gang never has fewer places than pods.
+func TestPlacesAreReplaced(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
+		Node:    capacity.Node{Cluster: "c", Name: "m", Ready: true, Allocatable: resource.List{"cpu": 2000, "pods": 10}},
+		Version: event.Version{Session: 1, Seq: 1}, Present: true,
+	}}})
+	changes := admitted(1, "gang", 3, 3, 1000)
+	l.commit(t, changes)
+	record := changes.Added[0].Record
+	move := func(places map[string]int) error {
+		replaced := state.Changes{Epoch: l.term.Epoch, Version: l.version(t) + 1, Updated: []workload.Record{record}}
+		for node, pods := range places {
+			r := changes.Reserved[0]
+			r.Node, r.Pods = node, pods
+			replaced.Replaced = append(replaced.Replaced, r)
+		}
+		_, err := l.Commit(t.Context(), replaced)
+		return err
+	}
+	for _, places := range []map[string]int{{"n": 1, "m": 2}, {"n": 2, "m": 1}, {"n": 3}, {"n": 1, "m": 2}} {
+		if err := move(places); err != nil {
+			t.Fatalf("move to %v: %v", places, err)
+		}
+		for node, reserved := range l.reservedByNode(t) {
+			if reserved != int64(places[node])*1000 {
+				t.Errorf("after the move to %v node %s has %d reserved", places, node, reserved)
+			}
+		}
+	}
+	var refused *pgconn.PgError
+	if err := move(map[string]int{"m": 3}); !errors.As(err, &refused) || refused.ConstraintName != "no_overcommit" {
+		t.Errorf("a move onto a node without room: %v", err)
+	}
+	if err := move(map[string]int{"n": 2}); !errors.As(err, &refused) || refused.ConstraintName != "all_or_nothing" {
+		t.Errorf("a move that leaves a pod out: %v", err)
+	}
+	// Node n loses its CPUs: what is there may go, but not grow.
+	l.commit(t, state.Changes{Nodes: []state.NodeRow{{
+		Node:    capacity.Node{Cluster: "c", Name: "n", Ready: true, Allocatable: resource.List{"cpu": 0, "pods": 10}},
+		Version: event.Version{Session: 1, Seq: 2}, Present: true,
+	}}})
+	if err := move(map[string]int{"n": 2, "m": 1}); !errors.As(err, &refused) || refused.ConstraintName != "no_overcommit" {
+		t.Errorf("a move onto a node that has shrunk: %v", err)
+	}
+}
+
+func (l ledger) reservedByNode(t *testing.T) map[string]int64 {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), l.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	rows, err := conn.Query(t.Context(), `SELECT node, reserved FROM node_resources WHERE resource = 'cpu'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byNode := map[string]int64{}
+	var node string
+	var reserved int64
+	if _, err := pgx.ForEachRow(rows, []any{&node, &reserved}, func() error { byNode[node] = reserved; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return byNode
 }
 
 // Whatever gangs exchange in one commit is judged by what it comes to: nodes and
