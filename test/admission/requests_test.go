@@ -2,6 +2,8 @@ package admission
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"muster.dev/muster/pkg/manifest/ray"
 )
 
 // Users of the table. All may do the same, but the operator may also update the status of
@@ -14,8 +16,8 @@ const (
 )
 
 var (
-	rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
-	rayJobs     = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
+	rayClusters = ray.Resource("rayclusters")
+	rayJobs     = ray.Resource("rayjobs")
 	wrappers    = schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta2", Resource: "appwrappers"}
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}

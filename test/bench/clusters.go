@@ -9,16 +9,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/test/stack"
 )
 
-var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+var rayClusters = ray.Resource("rayclusters")
 
 // createByHand creates the same RayCluster that is submitted to Muster, as
 // kubectl would, and returns how long the API server took.

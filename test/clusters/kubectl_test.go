@@ -8,16 +8,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
-var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+var rayClusters = ray.Resource("rayclusters")
 
 // create makes a RayCluster with a queue label in a cluster, as kubectl would.
 func (w *world) create(client dynamic.Interface, manifest, queue string) {

@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/test/stack"
 )
 
 // rayClusters is what kubectl would use.
 func (w *world) rayClusters() dynamic.ResourceInterface {
-	return w.Dynamic.Resource(rayClusterResource).Namespace(w.Namespace)
+	return w.Dynamic.Resource(ray.Resource("rayclusters")).Namespace(w.Namespace)
 }
 
 // createByHand creates a RayCluster that is not Muster's, with pods that ask for

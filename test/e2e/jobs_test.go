@@ -6,15 +6,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
 	"muster.dev/muster/test/stack"
 )
-
-var rayJobResource = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
 
 // KubeRay's own retries stay within the reservation, although the pods of two
 // attempts overlap, and are one attempt to Muster.
@@ -68,7 +66,7 @@ func TestTheClusterOfAFinishedJobIsChargedUntilItGoes(t *testing.T) {
 			t.Errorf("%s: the places were given away after %s", name, held)
 		}
 		w.released(id)
-		job, err := w.Dynamic.Resource(rayJobResource).Namespace(w.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		job, err := w.Dynamic.Resource(ray.Resource("rayjobs")).Namespace(w.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || job.GetDeletionTimestamp() != nil {
 			t.Errorf("%s: the job is not there to be read: %v", name, err)
 		}

@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
@@ -26,7 +26,7 @@ func (w *world) rayObject(resource, name string, is func(*unstructured.Unstructu
 	var found *unstructured.Unstructured
 	w.until(resource+"/"+name+" is as expected", func() bool {
 		var err error
-		found, err = w.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).
+		found, err = w.Dynamic.Resource(ray.Resource(resource)).
 			Namespace(w.Namespace).Get(w.ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):

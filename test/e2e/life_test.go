@@ -7,12 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/workload"
 	queuemanager "muster.dev/muster/services/queue-manager/app"
-
 	"muster.dev/muster/test/stack"
 )
 
@@ -191,5 +189,3 @@ func TestAForeignObjectOfTheSameNameIsLeftAlone(t *testing.T) {
 		t.Errorf("the foreign RayCluster: %v", err)
 	}
 }
-
-var rayClusterResource = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}

@@ -7,12 +7,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/workload"
-
 	"muster.dev/muster/test/stack"
 )
 
@@ -31,14 +30,10 @@ func edited(t *testing.T, manifest string, change func(object map[string]any)) s
 	return string(encoded)
 }
 
-func rayResource(resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}
-}
-
 // listed lists, uncached, objects of a resource of a workload.
 func (w *world) listed(resource string, id workload.ID) []unstructured.Unstructured {
 	w.t.Helper()
-	list, err := w.Dynamic.Resource(rayResource(resource)).List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
+	list, err := w.Dynamic.Resource(ray.Resource(resource)).List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -50,7 +45,7 @@ func (w *world) listed(resource string, id workload.ID) []unstructured.Unstructu
 func (w *world) patch(resource string, id workload.ID, patch string) {
 	w.t.Helper()
 	object := w.listed(resource, id)[0]
-	client := w.Dynamic.Resource(rayResource(resource)).Namespace(object.GetNamespace())
+	client := w.Dynamic.Resource(ray.Resource(resource)).Namespace(object.GetNamespace())
 	patched, err := client.Patch(w.ctx, object.GetName(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		w.t.Fatal(err)

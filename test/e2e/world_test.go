@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap/zaptest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -249,7 +249,7 @@ func (w *world) objects(id workload.ID) []string {
 	w.t.Helper()
 	var names []string
 	for _, resource := range []string{"rayclusters", "rayjobs", "rayservices"} {
-		list, err := w.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).
+		list, err := w.Dynamic.Resource(ray.Resource(resource)).
 			List(w.ctx, metav1.ListOptions{LabelSelector: kube.WorkloadLabel + "=" + string(id)})
 		if err != nil {
 			w.t.Fatal(err)

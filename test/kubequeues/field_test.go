@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/jsonpath"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/test/stack"
 )
 
 var (
-	rayJobs              = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
-	rayClusters          = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+	rayJobs              = ray.Resource("rayjobs")
+	rayClusters          = ray.Resource("rayclusters")
 	resourceFlavors      = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "resourceflavors"}
 	clusterQueues        = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "clusterqueues"}
 	localQueues          = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "localqueues"}

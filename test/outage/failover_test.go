@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/local/postgres"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
@@ -198,7 +198,7 @@ func (r *replicated) nothingForgottenRuns(died time.Time) time.Duration {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(r.Context())) }()
 	ours := metav1.ListOptions{LabelSelector: "muster.dev/cluster=" + r.Pool}
-	clusters := r.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"})
+	clusters := r.Dynamic.Resource(ray.Resource("rayclusters"))
 	r.meanwhile("no gang runs that the ledger does not know", func() bool {
 		objects, err := clusters.Namespace(r.Namespace).List(r.Context(), ours)
 		if err != nil {

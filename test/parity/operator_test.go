@@ -189,7 +189,7 @@ func accounts(node any) map[string]bool {
 
 // remove deletes all of a kind of objects in a namespace.
 func (o *operator) remove(namespace, kind string) {
-	resource := schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resources[kind]}
+	resource := ray.Resource(resources[kind])
 	background := metav1.DeletePropagationBackground
 	err := o.dynamic.Resource(resource).Namespace(namespace).
 		DeleteCollection(o.t.Context(), metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})

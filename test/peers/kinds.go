@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/pkg/manifest/appwrapper"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/test/stack"
 )
 
 var (
-	rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
-	rayJobs     = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
+	rayClusters = ray.Resource("rayclusters")
+	rayJobs     = ray.Resource("rayjobs")
 	appWrappers = schema.GroupVersionResource{Group: appwrapper.Group, Version: appwrapper.V1beta2, Resource: "appwrappers"}
 )
 

@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
 )
 
 var (
-	rayJobs        = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
+	rayJobs        = ray.Resource("rayjobs")
 	legacyWrappers = schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta1", Resource: "appwrappers"}
 )
 

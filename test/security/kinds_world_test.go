@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"muster.dev/muster/pkg/bus"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/bustest"
@@ -26,7 +27,7 @@ import (
 )
 
 var (
-	rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+	rayClusters = ray.Resource("rayclusters")
 	podsOf      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 

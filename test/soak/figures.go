@@ -9,8 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/recorder"
 )
@@ -91,7 +91,7 @@ func (s *soak) leftOver(ctx context.Context) error {
 			s.figures.fault("pod %s is left over", pod.Name)
 		}
 	}
-	clusters, err := s.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).List(ctx, ours)
+	clusters, err := s.Dynamic.Resource(ray.Resource("rayclusters")).List(ctx, ours)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
@@ -109,7 +109,7 @@ func (s *soak) describe(w workload.Record) string {
 			p.Spec.NodeSelector, p.Spec.SchedulingGates, p.DeletionTimestamp)
 	}
 	for _, resource := range []string{"rayclusters", "rayjobs"} {
-		objects, err := s.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: resource}).Namespace(s.Namespace).
+		objects, err := s.Dynamic.Resource(ray.Resource(resource)).Namespace(s.Namespace).
 			List(ctx, metav1.ListOptions{LabelSelector: "muster.dev/workload=" + string(w.ID)})
 		if err != nil {
 			return text + err.Error()

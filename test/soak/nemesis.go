@@ -13,9 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"muster.dev/muster/pkg/manifest/ray"
 )
 
 // nemesis disturbs: each step it draws one deed.
@@ -149,7 +150,7 @@ func (n *nemesis) deleteObject(ctx context.Context) error {
 }
 
 func (n *nemesis) clusters() dynamic.ResourceInterface {
-	return n.Dynamic.Resource(schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}).Namespace(n.Namespace)
+	return n.Dynamic.Resource(ray.Resource("rayclusters")).Namespace(n.Namespace)
 }
 
 // anyCluster draws a RayCluster that is no job's: of one KubeRay would not notice

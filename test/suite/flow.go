@@ -7,8 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -77,7 +77,7 @@ func (w *world) dispatched() bool {
 	return false
 }
 
-var rayJobs = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayjobs"}
+var rayJobs = ray.Resource("rayjobs")
 
 const (
 	// removeTimeout bounds the removal of jobs that may be read, on a machine that is busy.

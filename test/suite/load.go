@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/stack"
@@ -163,7 +163,7 @@ func (w *world) submitGang(g *gang) {
 	w.publish(event.SubmitSubject(g.queue), e)
 }
 
-var rayClusters = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
+var rayClusters = ray.Resource("rayclusters")
 
 // createLabelled creates a labelled RayCluster, as kubectl does; that it exists is fine.
 func (w *world) createLabelled(g *gang) {

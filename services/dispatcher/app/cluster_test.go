@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/deploy/install"
 	"muster.dev/muster/deploy/rbac"
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/pkg/testkit/clustertest"
 )
@@ -117,8 +118,8 @@ func (w *world) awaitWriteRights(admin *rest.Config) {
 
 func resource(kind string) schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
-		"RayCluster": {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
-		"RayJob":     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
+		"RayCluster": ray.Resource("rayclusters"),
+		"RayJob":     ray.Resource("rayjobs"),
 	}[kind]
 }
 

@@ -23,9 +23,9 @@ import (
 
 // resources are the kinds that are dispatched, by the version that is read.
 var resources = map[string]schema.GroupVersionResource{
-	workload.KindRayCluster: {Group: "ray.io", Version: "v1", Resource: "rayclusters"},
-	workload.KindRayJob:     {Group: "ray.io", Version: "v1", Resource: "rayjobs"},
-	workload.KindRayService: {Group: "ray.io", Version: "v1", Resource: "rayservices"},
+	workload.KindRayCluster: ray.Resource("rayclusters"),
+	workload.KindRayJob:     ray.Resource("rayjobs"),
+	workload.KindRayService: ray.Resource("rayservices"),
 }
 
 // Object is an observed Ray object.
