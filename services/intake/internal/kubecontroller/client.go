@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -21,6 +22,7 @@ import (
 	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/kube/apiserver"
 	"muster.dev/muster/pkg/manifest/appwrapper"
+	"muster.dev/muster/pkg/manifest/ray"
 )
 
 // resources are the watched resources.
@@ -28,8 +30,8 @@ func resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		{Group: appwrapper.Group, Version: appwrapper.V1beta2, Resource: "appwrappers"},
 		{Group: appwrapper.LegacyGroup, Version: appwrapper.V1beta1, Resource: "legacyappwrappers"},
-		{Group: "ray.io", Version: "v1", Resource: "rayjobs"},
-		{Group: "ray.io", Version: "v1", Resource: "rayclusters"},
+		ray.Resource("rayjobs"),
+		ray.Resource("rayclusters"),
 	}
 }
 
@@ -187,6 +189,22 @@ func (c *Client) Object(key Key) *unstructured.Unstructured {
 		}
 	}
 	return nil
+}
+
+// Unwatched reads an object that has left the caches from the API server; nil if it is gone. It is a
+// list of one name, because intake may list and not get.
+func (c *Client) Unwatched(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
+	list, err := c.objects.Resource(key.Resource).Namespace(key.Namespace).
+		List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()})
+	if err != nil {
+		return nil, fmt.Errorf("look whether %s is there without a queue label: %w", key, err)
+	}
+	for i := range list.Items {
+		if list.Items[i].GetName() == key.Name {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // resourceOf returns the resource of a cached object.

@@ -188,8 +188,8 @@ func (c *Controller) reconcile(ctx context.Context, key Key) (time.Duration, err
 	return c.reconcileWrapper(ctx, object, k)
 }
 
-// removed cancels the workload of an object that was removed in spite of its finalizer,
-// until queue-manager confirms it.
+// removed cancels the workload of an object that was removed in spite of its finalizer, or that has
+// lost its queue label, until queue-manager confirms it.
 func (c *Controller) removed(ctx context.Context, key Key) (again time.Duration, err error) {
 	c.mu.Lock()
 	gone := slices.Clone(c.named[key])
@@ -211,6 +211,9 @@ func (c *Controller) removed(ctx context.Context, key Key) (again time.Duration,
 		if how == cancelUnheard {
 			again = max(again, after)
 			continue
+		}
+		if err := c.letGo(ctx, key, k); err != nil {
+			return 0, err
 		}
 		c.forget(id)
 	}

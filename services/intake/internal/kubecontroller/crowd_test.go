@@ -31,6 +31,8 @@ type crowd struct {
 	writes    []string // of marks, as kind name: content
 	submitted map[string]time.Time
 	cancelled map[string]time.Time
+	left      map[Key]*unstructured.Unstructured // the caches, and are there
+	looks     int                                // for those
 	questions int
 	silent    bool // it does not answer questions about several
 }
@@ -38,7 +40,7 @@ type crowd struct {
 func newCrowd() *crowd {
 	w := &crowd{
 		objects: map[Key]*unstructured.Unstructured{}, records: map[workload.ID]*workload.Record{},
-		submitted: map[string]time.Time{}, cancelled: map[string]time.Time{},
+		submitted: map[string]time.Time{}, cancelled: map[string]time.Time{}, left: map[Key]*unstructured.Unstructured{},
 	}
 	w.controller = New(Options{Cluster: "c", Operator: ray.Shipped(), Budget: budget.New(budget.Default()), Logger: zap.NewNop()}, w)
 	w.controller.SetCluster(w)
@@ -105,6 +107,26 @@ func (w *crowd) Object(k Key) *unstructured.Unstructured {
 		return object.DeepCopy()
 	}
 	return nil
+}
+
+// Unwatched returns what add has created, also after its end in the caches (leave).
+func (w *crowd) Unwatched(_ context.Context, k Key) (*unstructured.Unstructured, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looks++
+	if object := w.left[k]; object != nil {
+		return object.DeepCopy(), nil
+	}
+	return nil, nil
+}
+
+// leave has an object leave the caches, with what is then there of its name; nil for nothing.
+func (w *crowd) leave(k Key, there *unstructured.Unstructured) {
+	w.mu.Lock()
+	delete(w.objects, k)
+	w.left[k] = there
+	w.mu.Unlock()
+	w.controller.Enqueue(k)
 }
 
 func (w *crowd) note(kind, name, content string) {

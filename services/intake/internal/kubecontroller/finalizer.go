@@ -15,6 +15,8 @@ import (
 // lifeWriter is the API server, for how long an object stays.
 type lifeWriter interface {
 	SetFinalizer(ctx context.Context, object *unstructured.Unstructured, there bool) error
+	// Unwatched reads an object that is not watched any more; nil if it is gone.
+	Unwatched(ctx context.Context, key Key) (*unstructured.Unstructured, error)
 	Delete(ctx context.Context, object *unstructured.Unstructured) error
 }
 
@@ -42,6 +44,20 @@ func (c *Controller) addFinalizer(ctx context.Context, object *unstructured.Unst
 		return 0, err
 	}
 	return retryMost, nil
+}
+
+// letGo removes the finalizer of an object that is there without a queue label: where no policy refuses
+// that, its user has removed the label, and nothing else would ever remove the finalizer. Nothing is
+// asked about an object whose finalizer this controller has removed, and which is gone with that.
+func (c *Controller) letGo(ctx context.Context, key Key, k tracked) error {
+	if !key.ray() || k.freed {
+		return nil
+	}
+	object, err := c.cluster.Unwatched(ctx, key)
+	if err != nil || object == nil || string(object.GetUID()) != k.uid || queueOf(object) != "" || !hasFinalizer(object) {
+		return err
+	}
+	return c.cluster.SetFinalizer(ctx, object, false)
 }
 
 // Forbidden counts the objects that wait because intake may not write them.

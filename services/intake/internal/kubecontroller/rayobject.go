@@ -187,5 +187,9 @@ func (c *Controller) deleteRay(ctx context.Context, object *unstructured.Unstruc
 			return again, err
 		}
 	}
-	return 0, c.cluster.SetFinalizer(ctx, object, false)
+	if err := c.cluster.SetFinalizer(ctx, object, false); err != nil {
+		return 0, err
+	}
+	c.note(id, func(kept *tracked) { kept.freed = true })
+	return 0, nil
 }

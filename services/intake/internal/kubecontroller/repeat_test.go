@@ -73,6 +73,8 @@ func (l *lossy) SetFinalizer(_ context.Context, _ *unstructured.Unstructured, th
 	return nil
 }
 
+func (l *lossy) Unwatched(context.Context, Key) (*unstructured.Unstructured, error) { return nil, nil }
+
 func (l *lossy) Annotate(_ context.Context, _ *unstructured.Unstructured, annotations map[string]string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,6 +36,8 @@ type tracked struct {
 	mirrored mirrored
 	// forbidden is whether intake may not write the object, of which an event tells.
 	forbidden bool
+	// freed is whether the finalizer was removed from the object, which is being deleted.
+	freed bool
 }
 
 func (c *Controller) forget(id workload.ID) {
