@@ -76,8 +76,8 @@ func notes() []string {
 		"INSERT decisions", "INSERT bases", // for replays
 		"INSERT quarantine",
 		"INSERT queues", "DELETE queues", "INSERT policy", "UPDATE quota_usage", "INSERT quota_usage", "DELETE quota_usage", "UPDATE reservations", "DELETE past_usage", "DELETE learned", // settings
-		"INSERT learned",                               // of the cost of evictions
-		"SELECT $1", "DELETE commits", "DELETE shapes", // tidying
+		"INSERT learned",                                                    // of the cost of evictions
+		"SELECT $1", "DELETE commits", "DELETE shapes", "DELETE quarantine", // tidying
 		"INSERT estimates", "DELETE estimates", "INSERT estimate_scores", "DELETE estimate_scores", // estimates of starts
 		"INSERT budget_usage", "DELETE budget_usage",
 	}
@@ -90,7 +90,6 @@ func elsewhere() map[string]string {
 		"INSERT applied":         "TestAConfigurationThatIsRefusedEndsNoTerm",
 		"DELETE applied":         "the same transaction",
 		"INSERT applied_changes": "the same transaction",
-		"DELETE quarantine":      "a command of an operator, who gets the error",
 		"INSERT past_usage":      "TestPastUsageThatIsRefusedEndsNoTerm",
 		"UPDATE leader":          "TestWhatIsRefusedToAllIsNobodysFault: without it there is no leader",
 	}

@@ -43,6 +43,7 @@ func (s *Store) Tidy(ctx context.Context, epoch int64) error {
 	for _, statement := range []string{
 		fmt.Sprintf(`DELETE FROM commits WHERE version < (SELECT max(version) FROM commits) - %d`, commitsKept),
 		`DELETE FROM shapes s WHERE NOT EXISTS (SELECT FROM workloads w WHERE w.shape = s.id)`,
+		`DELETE FROM quarantine WHERE NOT ` + isKept,
 	} {
 		if err := s.transact(ctx, epoch, func(batch *pgx.Batch) { batch.Queue(statement) }); err != nil {
 			return fmt.Errorf("tidy the ledger: %w", err)

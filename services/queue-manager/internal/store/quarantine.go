@@ -48,6 +48,10 @@ func (s *Store) Quarantine(ctx context.Context, epoch int64, quarantined []state
 // not live any more, or was tried again.
 const quarantineKept = time.Hour
 
+// isKept is whether a row of quarantine counts: it is young, or is kept until it is released and not
+// of a workload that has ended. The other rows are removed (Store.Tidy).
+var isKept = fmt.Sprintf(`(since > now() - '%d seconds'::interval OR until IS NULL AND (kind = 'node' OR %s))`, int(quarantineKept.Seconds()), isLive)
+
 // isLive is whether a row of quarantine is of a live workload, which has a manifest: its own row
 // may be what cannot be read.
 const isLive = `EXISTS (SELECT FROM manifests m WHERE m.workload = CASE quarantine.kind WHEN 'workload' THEN quarantine.name::uuid END)`
@@ -56,8 +60,7 @@ const isLive = `EXISTS (SELECT FROM manifests m WHERE m.workload = CASE quaranti
 // quarantine has nothing in it.
 func (s *Store) Quarantined(ctx context.Context) (quarantined []state.Quarantined, err error) {
 	rows, err := s.pool.Query(ctx, `SELECT kind, cluster, name, level, until, attempt, tries, why FROM quarantine
-		WHERE since > now() - $1::interval OR until IS NULL AND (kind = 'node' OR `+isLive+`)
-		ORDER BY kind, cluster, name`, quarantineKept)
+		WHERE `+isKept+` ORDER BY kind, cluster, name`)
 	if err == nil {
 		quarantined, err = pgx.CollectRows(rows, scanQuarantined)
 	}
