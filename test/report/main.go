@@ -4,7 +4,8 @@
 // failed, and how many tests passed, failed and were skipped.
 //
 // It is not a test runner. Its exit code is 0 only if tests ran and none failed. With
-// -again FILE it writes there which tests a runner may run again, a line each.
+// -again FILE it writes there which tests a runner may run again, a line each. As the program of
+// go test -exec, with -spend, it runs the tests of a package and reports their processor time.
 package main
 
 import (
@@ -23,7 +24,16 @@ const heartbeat = 30 * time.Second
 
 func main() {
 	again := flag.String("again", "", "the `file` for failed tests that may be run again")
+	spends := flag.Bool("spend", false, "run the command in the arguments, which are tests, and print its processor time")
 	flag.Parse()
+	if *spends {
+		code, err := spend(flag.Args(), os.Stdout)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "report:", err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}
 	tally := newTally(os.Stdout, time.Now())
 	inputs, err := open(flag.Args())
 	if err == nil {

@@ -35,6 +35,7 @@ type tally struct {
 	began                   time.Time
 	passed, failed, skipped int
 	packages, tests         []duration // packages that passed with a test, and tests of top level that passed
+	spent                   []duration // processor time of packages
 	broken                  bool       // something failed that is no test
 	fatal                   bool       // a panic, a data race, a package that fails beside its tests
 	running                 map[test]time.Time
@@ -69,6 +70,10 @@ func (t *tally) line(line []byte) {
 	case "run":
 		t.running[key] = o.Time
 	case "output":
+		if spent, is := spentIn(o.Output); is && o.Test == "" {
+			t.spent = append(t.spent, duration{o.Package, spent.Seconds()})
+			return
+		}
 		t.fatal = t.fatal || strings.HasPrefix(o.Output, "panic: ") || strings.HasPrefix(o.Output, "WARNING: DATA RACE")
 		t.output[key] = append(t.output[key], o.Output)
 	case "pass", "fail", "skip":
@@ -163,21 +168,30 @@ const (
 	longestFrom     = 10
 )
 
-// printLongest prints the longest of some packages or tests.
-func (t *tally) printLongest(all []duration, most int) {
+// printLongest prints the longest of some packages or tests, behind what they are.
+func (t *tally) printLongest(what string, all []duration, most int) {
 	slices.SortStableFunc(all, func(a, b duration) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	for _, long := range all[:min(len(all), most)] {
 		if long.Elapsed >= longestFrom {
-			t.printf("longest  %s  %.1fs", long.Name, long.Elapsed)
+			t.printf("%s  %s  %.1fs", what, long.Name, long.Elapsed)
 		}
 	}
 }
 
-// close prints the longest packages and tests, what was skipped, why tests failed, and the
-// totals, and reports whether the run was good. A run without a test is not.
+// close prints the longest packages and tests, the packages that spent the most processor time, what
+// was skipped, why tests failed, and the totals, and reports whether the run was good. A run without a
+// test is not.
 func (t *tally) close(now time.Time) bool {
-	t.printLongest(t.packages, longestPackages)
-	t.printLongest(t.tests, longestTests)
+	t.printLongest("longest", t.packages, longestPackages)
+	t.printLongest("longest", t.tests, longestTests)
+	t.printLongest("most processor time", t.spent, longestTests)
+	total := 0.0
+	for _, each := range t.spent {
+		total += each.Elapsed
+	}
+	if total >= longestFrom {
+		t.printf("processor time of all tests: %.0fs, without compiling, linking and containers", total)
+	}
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
 		t.printf("skipped  %s", skip)
