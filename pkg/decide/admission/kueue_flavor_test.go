@@ -49,7 +49,7 @@ func (s shelf) offered(asks int) offer {
 	}
 	lent := max(0, s.b-s.nominalB)
 	// What others borrow is given back only if the gang then does not borrow.
-	for own := 0; own <= s.low; own++ {
+	for own := 0; own <= s.low && lent > 0; own++ {
 		if other := max(0, asks-free-own); other <= lent && level(own) == 0 && usedA < s.nominalA {
 			return offer{mode: 1 + min(own, 1), evictsA: own, evictsB: other}
 		}

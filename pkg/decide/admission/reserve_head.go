@@ -76,14 +76,6 @@ func sparedBy(tried *Waiting, heads []*Waiting) int {
 	return 0
 }
 
-// comesBefore reports whether the workload must spare the places that are reserved for the head.
-func (head *Waiting) comesBefore(w *Waiting) bool {
-	if head.queue == w.queue {
-		return w.queue.headOrder(head, w) < 0
-	}
-	return before(head, w) < 0
-}
-
 // endOthers ends the reservations of all but these heads, and reports whether they kept
 // classes back. Of the others, none is in the map afterwards.
 func (d *decision) endOthers(heads []*Waiting, of map[*Waiting]*headReservation) (opened bool) {

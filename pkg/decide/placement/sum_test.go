@@ -50,14 +50,16 @@ func TestTheSumCountsNothingOfWhatIsOverdrawn(t *testing.T) {
 	for _, c := range []struct{ asked, want int }{
 		{asked: 1, want: 0}, {asked: 2, want: 4}, {asked: 3, want: 5}, {asked: 5, want: 7},
 	} {
-		sum, released := f.Sum(gangOf(c.asked, 1, 0)), 0
-		for !sum.Enough() && released < 7 {
-			sum.Release(on(1))
-			released++
-		}
-		if released != c.want {
-			t.Errorf("%d are asked for, and are there after the end of %d, want %d", c.asked, released, c.want)
-		}
+		t.Run(fmt.Sprintf("%d pods", c.asked), func(t *testing.T) {
+			sum, released := f.Sum(gangOf(c.asked, 1, 0)), 0
+			for !sum.Enough() && released < 7 {
+				sum.Release(on(1))
+				released++
+			}
+			if released != c.want {
+				t.Errorf("%d are there after the end of %d, want %d", c.asked, released, c.want)
+			}
+		})
 	}
 }
 

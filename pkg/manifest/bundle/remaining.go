@@ -18,13 +18,11 @@ func (i Item) Remaining(object map[string]any) map[string]int {
 	left, all := 0, 1
 	switch id := identityOf(object); {
 	case id.APIVersion == "batch/v1" && id.Kind == "Job":
-		var submitted struct {
-			Spec map[string]any `json:"spec"`
-		}
-		if json.Unmarshal(i.Object, &submitted) != nil {
+		submitted, err := parse(i.Object)
+		if err != nil {
 			return nil
 		}
-		all = atOnce(submitted.Spec)
+		all = atOnce(child(submitted, "spec"))
 		parallelism := whole(spec["parallelism"], 1)
 		left = whole(spec["completions"], parallelism) - whole(status["succeeded"], 0)
 	case id.APIVersion == "v1" && id.Kind == "Pod" && text(status, "phase") == "Succeeded":
@@ -50,6 +48,12 @@ func whole(number any, otherwise int) int {
 		n = float64(number)
 	case float64:
 		n = number
+	case json.Number:
+		parsed, err := number.Float64()
+		if err != nil {
+			return otherwise
+		}
+		n = parsed
 	default:
 		return otherwise
 	}
