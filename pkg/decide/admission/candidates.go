@@ -191,9 +191,19 @@ func (d *decision) candidates(w *Waiting, a quota.Assess, policy string) []candi
 
 // byEviction orders candidates by who is evicted first.
 func byEviction(a, b candidate) int {
-	if by := cmp.Or(cmp.Compare(a.shareRank, b.shareRank), byUseOfOwn(a, b), cmp.Compare(a.Workload.Priority, b.Workload.Priority),
-		b.Admitted.Compare(a.Admitted), cmp.Compare(a.cpus, b.cpus), cmp.Compare(b.Order, a.Order)); by != 0 {
-		return by
+	switch { // no comparison is made that does not count: there are many candidates
+	case a.shareRank != b.shareRank:
+		return cmp.Compare(a.shareRank, b.shareRank)
+	case byUseOfOwn(a, b) != 0:
+		return byUseOfOwn(a, b)
+	case a.Workload.Priority != b.Workload.Priority:
+		return cmp.Compare(a.Workload.Priority, b.Workload.Priority)
+	case !a.Admitted.Equal(b.Admitted):
+		return b.Admitted.Compare(a.Admitted)
+	case a.cpus != b.cpus:
+		return cmp.Compare(a.cpus, b.cpus)
+	case a.Order != b.Order:
+		return cmp.Compare(b.Order, a.Order)
 	}
 	return cmp.Compare(a.Workload.ID, b.Workload.ID)
 }

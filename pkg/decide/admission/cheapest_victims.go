@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -25,6 +26,8 @@ type victimSearch struct {
 	p          *preemption
 	candidates candidateSet
 	floors     *floors
+	fewest     int // victims, by what each of them can bring at most
+	rank       int // the smallest share rank of a candidate
 	size       int
 	best       *victims
 	steps      *int
@@ -44,12 +47,13 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 		a.needs = p.needsOf(a.candidates)
 	}
 	s := &victimSearch{
-		p: p, candidates: *a, floors: newFloors(a.candidates, mostVictims+1), size: floor(a.needs), best: best, steps: steps,
+		p: p, candidates: *a, fewest: floor(a.needs), rank: smallestRank(a.candidates), best: best, steps: steps,
 		price: priceOf(nil, p.d.state.victimOrder), gained: make([]int64, len(a.needs)),
 	}
-	if s.proven() {
+	if s.proven() { // without computing bounds for each of them
 		return best
 	}
+	s.floors, s.size = newFloors(a.candidates, mostVictims+1), s.fewest
 	for ; s.size <= s.floors.gangs[0] && s.floors.below(s.best, s.price, 0, s.size); s.size++ {
 		if s.size > mostVictims || *steps <= 0 { // larger sets may cost less
 			p.cut = p.cut || !s.proven()
@@ -64,7 +68,7 @@ func (p *preemption) cheapest(a *candidateSet, best *victims, steps *int) *victi
 // proven reports whether counting shows that no set costs less than the best: no candidate is
 // of a lower level or loses less for each unit of something that is missing.
 func (s *victimSearch) proven() bool {
-	if s.best == nil || len(s.best.list) == 0 || s.best.price.gangs > floor(s.candidates.needs) || len(s.best.price.regrets) != 1 || s.best.price.shareRank > s.floors.ranks[0] {
+	if s.best == nil || len(s.best.list) == 0 || s.best.price.gangs > s.fewest || len(s.best.price.regrets) != 1 || s.best.price.shareRank > s.rank {
 		return false
 	}
 	lost := s.best.price.regrets[0]
@@ -77,6 +81,15 @@ func (s *victimSearch) proven() bool {
 		}
 		return true
 	})
+}
+
+// smallestRank returns the smallest share rank of a candidate.
+func smallestRank(list []candidate) int {
+	rank := math.MaxInt
+	for i := range list {
+		rank = min(rank, list[i].shareRank)
+	}
+	return rank
 }
 
 // timesBelow reports whether a times b is less than c times d, none of which is negative.

@@ -37,13 +37,13 @@ func newFloors(list []candidate, most int) *floors {
 	return f
 }
 
-// with returns the cheapest with one more, the same ones if that one costs more.
+// with returns the cheapest with one more, the same ones if that one costs no less than any.
 func (f *floors) with(cheapest []int32, i int32) []int32 {
 	regret := f.list[i].regretOf()
-	at, _ := slices.BinarySearchFunc(cheapest, regret, func(a int32, b levelRegret) int { return f.list[a].regretOf().compare(b) })
-	if at == f.most {
+	if full := len(cheapest) == f.most; full && f.list[cheapest[f.most-1]].regretOf().compare(regret) <= 0 {
 		return cheapest
 	}
+	at, _ := slices.BinarySearchFunc(cheapest, regret, func(a int32, b levelRegret) int { return f.list[a].regretOf().compare(b) })
 	longer := make([]int32, 0, min(f.most, len(cheapest)+1))
 	longer = append(append(longer, cheapest[:at]...), i)
 	return append(longer, cheapest[at:min(len(cheapest), f.most-1)]...)
