@@ -21,6 +21,13 @@ const serversQueue = "queue-manager"
 func Handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
 	answer func(context.Context, Request) (Answer, error),
 ) error {
+	return handle(ctx, nc, subject, func(ctx context.Context, _ string, r Request) (Answer, error) { return answer(ctx, r) })
+}
+
+// handle is Handle with the subject on which the request came.
+func handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject string,
+	answer func(ctx context.Context, subject string, r Request) (Answer, error),
+) error {
 	return subscribe(ctx, nc, subject, func(msg *nats.Msg) {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
@@ -29,7 +36,7 @@ func Handle[Request, Answer any](ctx context.Context, nc *nats.Conn, subject str
 			respond(msg, nil, err)
 			return
 		}
-		result, err := answer(ctx, request)
+		result, err := answer(ctx, msg.Subject, request)
 		respond(msg, result, err)
 	})
 }
