@@ -78,7 +78,7 @@ func (b *Bus) GuardJetStream(ctx context.Context) error {
 					return
 				case request := <-requests:
 					b.guard(ctx, request)
-					turns.giveBack(guardKey(request.Subject))
+					turns.end(guardKey(request.Subject))
 				}
 			}
 		}()
@@ -114,14 +114,14 @@ func (b *Bus) guard(ctx context.Context, request *nats.Msg) {
 // must be quick.
 func (b *Bus) enqueue(request *nats.Msg, turns *guardTurns, to chan<- *nats.Msg) {
 	key := guardKey(request.Subject)
-	if !turns.take(key) {
+	if !turns.begin(key) {
 		b.refuse(request, guardBusy, fmt.Errorf("%d requests for %s are open; try again", mostOpen(key), key))
 		return
 	}
 	select {
 	case to <- request:
 	default: // the requester's own time ends
-		turns.giveBack(key)
+		turns.end(key)
 	}
 }
 

@@ -42,7 +42,7 @@ type guardTurns struct {
 	open map[string]int
 }
 
-func (g *guardTurns) take(key string) bool {
+func (g *guardTurns) begin(key string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open[key] >= mostOpen(key) {
@@ -55,7 +55,7 @@ func (g *guardTurns) take(key string) bool {
 	return true
 }
 
-func (g *guardTurns) giveBack(key string) {
+func (g *guardTurns) end(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open[key]--; g.open[key] <= 0 {

@@ -55,7 +55,7 @@ func TestRequestsOfOneClusterLeaveRoomForOthers(t *testing.T) {
 	if want := consumersOpen + 3; len(forwarded) != want {
 		t.Errorf("%d requests are forwarded, want %d: another cluster's, another stream's and one for a stream", len(forwarded), want)
 	}
-	turns.giveBack(guardKey((<-forwarded).Subject))
+	turns.end(guardKey((<-forwarded).Subject))
 	ask("CONSUMER.CREATE." + DispatchStream + ".again.muster.dispatch.west.*")
 	if want := consumersOpen + 3; len(forwarded) != want {
 		t.Errorf("%d requests are forwarded after one has ended, want %d", len(forwarded), want)

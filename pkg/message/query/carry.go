@@ -77,7 +77,7 @@ func (c *Client) Carry(ctx context.Context, cluster string, request CarryRequest
 
 // HandleCarry answers the dispatchers of all clusters until ctx ends, a few of each at once.
 func HandleCarry(ctx context.Context, nc *nats.Conn, answer func(ctx context.Context, cluster string, r CarryRequest) (CarryAnswer, error)) error {
-	at := door{CarrySubject("*"), carryPrefix, carryAtOnce, smallRequest()}
+	at := endpoint{CarrySubject("*"), carryPrefix, carryAtOnce, smallRequest()}
 	return handlePerCluster(ctx, nc, at, func(ctx context.Context, cluster, _ string, r CarryRequest) (CarryAnswer, error) {
 		return answer(ctx, cluster, r)
 	})

@@ -81,5 +81,5 @@ func (c *Client) Home(ctx context.Context, cluster, queue string, request HomeRe
 // HandleHome answers the requests of the intakes of all further clusters until ctx ends, a few of
 // each cluster at once.
 func HandleHome(ctx context.Context, nc *nats.Conn, answer func(ctx context.Context, cluster, queue string, r HomeRequest) (HomeAnswer, error)) error {
-	return handlePerCluster(ctx, nc, door{HomeSubject("*", "*"), homePrefix, homeAtOnce, homeBounds()}, answer)
+	return handlePerCluster(ctx, nc, endpoint{HomeSubject("*", "*"), homePrefix, homeAtOnce, homeBounds()}, answer)
 }

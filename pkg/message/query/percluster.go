@@ -11,8 +11,8 @@ import (
 	"muster.dev/muster/pkg/message/bounds"
 )
 
-// door is where the services of clusters ask, whose keys are in clusters that may be another's.
-type door struct {
+// endpoint is where the services of clusters ask, whose keys are in clusters that may be another's.
+type endpoint struct {
 	subject string
 	// prefix of the subject is before the name of the cluster.
 	prefix string
@@ -25,24 +25,24 @@ type door struct {
 // smallRequest bounds a request that has a few names.
 func smallRequest() bounds.JSON { return bounds.JSON{Bytes: 4 << 10, Depth: 4, Values: 32} }
 
-// handlePerCluster answers requests at a door until ctx ends. What follows the prefix is the cluster,
+// handlePerCluster answers requests at an endpoint until ctx ends. What follows the prefix is the cluster,
 // and rest what is behind it. All of a request but its turn is in a goroutine of its own: the
 // subscription passes on those of all clusters.
-func handlePerCluster[Request, Answer any](ctx context.Context, nc *nats.Conn, d door,
+func handlePerCluster[Request, Answer any](ctx context.Context, nc *nats.Conn, at endpoint,
 	answer func(ctx context.Context, cluster, rest string, r Request) (Answer, error),
 ) error {
-	turns := perCluster{atOnce: d.atOnce}
-	return subscribe(ctx, nc, d.subject, func(msg *nats.Msg) {
-		cluster, rest, _ := strings.Cut(strings.TrimPrefix(msg.Subject, d.prefix), ".")
-		if !turns.take(cluster) {
-			respond(msg, nil, Busy(fmt.Sprintf("%d requests of cluster %.80q are being answered; try again", d.atOnce, cluster)))
+	turns := perCluster{atOnce: at.atOnce}
+	return subscribe(ctx, nc, at.subject, func(msg *nats.Msg) {
+		cluster, rest, _ := strings.Cut(strings.TrimPrefix(msg.Subject, at.prefix), ".")
+		if !turns.begin(cluster) {
+			respond(msg, nil, Busy(fmt.Sprintf("%d requests of cluster %.80q are being answered; try again", at.atOnce, cluster)))
 			return
 		}
 		go func() {
-			defer turns.giveBack(cluster)
+			defer turns.end(cluster)
 			ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 			defer cancel()
-			request, err := readBounded[Request](d.bounds, msg)
+			request, err := readBounded[Request](at.bounds, msg)
 			if err != nil {
 				respond(msg, nil, err)
 				return
@@ -68,7 +68,7 @@ type perCluster struct {
 	open map[string]int
 }
 
-func (p *perCluster) take(cluster string) bool {
+func (p *perCluster) begin(cluster string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open[cluster] >= p.atOnce {
@@ -81,7 +81,7 @@ func (p *perCluster) take(cluster string) bool {
 	return true
 }
 
-func (p *perCluster) giveBack(cluster string) {
+func (p *perCluster) end(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open[cluster]--; p.open[cluster] <= 0 {

@@ -48,7 +48,7 @@ func TestOneClusterLeavesTheDoorToOthers(t *testing.T) {
 		}
 	}
 	client := query.NewClient(nc)
-	for name, door := range map[string]struct {
+	for name, endpoint := range map[string]struct {
 		atOnce int
 		ask    func(cluster string) error
 	}{
@@ -66,36 +66,36 @@ func TestOneClusterLeavesTheDoorToOthers(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := make(chan error, door.atOnce)
-			for range door.atOnce {
-				go func() { answers <- door.ask("west") }()
+			answers := make(chan error, endpoint.atOnce)
+			for range endpoint.atOnce {
+				go func() { answers <- endpoint.ask("west") }()
 			}
-			for range door.atOnce {
+			for range endpoint.atOnce {
 				<-began
 			}
 			var problem *query.ProblemError
-			if err := door.ask("west"); !errors.As(err, &problem) || !problem.Busy {
+			if err := endpoint.ask("west"); !errors.As(err, &problem) || !problem.Busy {
 				t.Errorf("one more is answered %v, want that it is busy", err)
 			}
-			if err := door.ask("east"); err != nil {
+			if err := endpoint.ask("east"); err != nil {
 				t.Errorf("another cluster is answered %v", err)
 			}
-			for range door.atOnce {
+			for range endpoint.atOnce {
 				hold <- struct{}{}
 			}
-			for range door.atOnce {
+			for range endpoint.atOnce {
 				if err := <-answers; err != nil {
 					t.Error(err)
 				}
 			}
-			if err := door.ask("east"); err != nil {
+			if err := endpoint.ask("east"); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
 	}
 }
 
-// TestRequestsAreBoundedBeforeTheyAreDecoded at the doors of clusters.
+// TestRequestsAreBoundedBeforeTheyAreDecoded at the endpoints of clusters.
 func TestRequestsAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	t.Parallel()
 	nc := bustest.Connect(t).Conn()

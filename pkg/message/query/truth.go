@@ -81,7 +81,7 @@ const truthAtOnce = 32
 // HandleTruth answers the questions of the dispatchers of all clusters until ctx ends, a few of each
 // at once. find returns a page with the workload, or an empty one.
 func HandleTruth(ctx context.Context, nc *nats.Conn, find func(context.Context, WorkloadsRequest) (WorkloadsAnswer, error)) error {
-	at := door{TruthSubject("*"), truthPrefix, truthAtOnce, smallRequest()}
+	at := endpoint{TruthSubject("*"), truthPrefix, truthAtOnce, smallRequest()}
 	return handlePerCluster(ctx, nc, at, func(ctx context.Context, cluster, _ string, r TruthRequest) (TruthAnswer, error) {
 		if r.ID == "" {
 			return TruthAnswer{}, errors.New("the request names no workload; want its id")

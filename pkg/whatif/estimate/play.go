@@ -44,7 +44,7 @@ type play struct {
 	*world.World
 	runs     RunTimes
 	forecast Forecast
-	missing  map[workload.ID]bool // of bounds.Until, those that have not started
+	missing  map[workload.ID]bool // of Bounds.Until, those that have not started
 	timers   timers
 	seq      int
 	ending   map[workload.ID]int // the seq of the end of who runs

@@ -39,9 +39,9 @@ func (p *pass) carried() (some []workload.Carried, err error) {
 	if p.carrier == nil || len(p.command.Carries) == 0 {
 		return nil, nil
 	}
-	var tree any
-	if err := json.Unmarshal(p.command.Manifest, &tree); err != nil {
-		return nil, fmt.Errorf("read the manifest: %w", err)
+	tree, err := treeOf(p.command.Manifest)
+	if err != nil {
+		return nil, err
 	}
 	refers := map[reference]bool{}
 	collectReferences(tree, refers)

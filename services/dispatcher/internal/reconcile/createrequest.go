@@ -63,7 +63,7 @@ func (p *pass) createRequest(ctx context.Context) (time.Duration, error) {
 func (p *pass) requestParameters() map[string]string {
 	parameters := map[string]string{}
 	maps.Copy(parameters, p.command.Provision.Parameters)
-	for key, value := range annotationsOf(p.command.Manifest) {
+	for key, value := range manifestMetadata(p.command.Manifest).Annotations {
 		if name, is := strings.CutPrefix(key, parameterPrefix); is {
 			parameters[name] = value
 		}

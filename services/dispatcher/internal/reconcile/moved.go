@@ -52,8 +52,8 @@ func checkMoved(command *event.GangCommand) error {
 // cluster where the pods run, which its API server adds.
 func runtimeClassesIn(manifest json.RawMessage) map[string]corev1.ResourceList {
 	classes := ray.Shipped().RuntimeClasses
-	var tree any
-	if json.Unmarshal(manifest, &tree) != nil {
+	tree, err := treeOf(manifest)
+	if err != nil {
 		return classes // reading it fails, too
 	}
 	var look func(any)
@@ -74,19 +74,6 @@ func runtimeClassesIn(manifest json.RawMessage) map[string]corev1.ResourceList {
 	}
 	look(tree)
 	return classes
-}
-
-// nameIn is the name of the object of a manifest.
-func nameIn(manifest json.RawMessage) string {
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(manifest, &object) != nil {
-		return "" // it is stamped a moment later, which fails, too
-	}
-	return object.Metadata.Name
 }
 
 // removeMoved removes what is left of an ended workload: the finished job of a user in another

@@ -82,7 +82,7 @@ func identityOf(command *event.GangCommand) *workload.Identity {
 	if command.Home != "" {
 		return command.Identity
 	}
-	annotations := annotationsOf(command.Manifest)
+	annotations := manifestMetadata(command.Manifest).Annotations
 	if annotations[kube.SuspendedUIDKey] == "" {
 		return command.Identity
 	}
@@ -91,19 +91,6 @@ func identityOf(command *event.GangCommand) *workload.Identity {
 		return command.Identity // of an intake that recorded none
 	}
 	return &identity
-}
-
-// annotationsOf are those of the object of a manifest; none of one that cannot be read.
-func annotationsOf(manifest json.RawMessage) map[string]string {
-	var object struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(manifest, &object) != nil {
-		return nil
-	}
-	return object.Metadata.Annotations
 }
 
 // sizesOf returns the pod sets that start with fewer pods than were submitted.
@@ -129,7 +116,7 @@ func stampOf(p *pass) ray.StampInput {
 		in.Name, in.Traceparent = c.Name, p.workload.trace()
 	}
 	if c.Home != "" {
-		in.Home = c.Home + "/" + nameIn(c.Manifest)
+		in.Home = c.Home + "/" + manifestMetadata(c.Manifest).Name
 	}
 	return in
 }

@@ -163,13 +163,5 @@ func (o *rayObject) remove(ctx context.Context, p *pass) (left int, err error) {
 // suspendedUIDOf is the UID of the object that is to be released instead of created;
 // empty when there is none.
 func suspendedUIDOf(manifest json.RawMessage) string {
-	var object struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(manifest, &object) != nil {
-		return "" // it was stamped a moment ago
-	}
-	return object.Metadata.Annotations[kube.SuspendedUIDKey]
+	return manifestMetadata(manifest).Annotations[kube.SuspendedUIDKey]
 }

@@ -319,14 +319,14 @@ func FuzzRead(f *testing.F) {
 			if result.Event.ID == "" || result.Subject == "" || strings.Contains(fmt.Sprint(result.Rejection), "cannot read the submission: ") {
 				t.Fatalf("result %+v", result)
 			}
-			passesTheDoor(t, result)
+			passesAtQueueManager(t, result)
 		}
 	})
 }
 
-// passesTheDoor checks that queue-manager takes from the intake of a further cluster what this one
+// passesAtQueueManager checks that queue-manager takes from the intake of a further cluster what this one
 // accepts.
-func passesTheDoor(t *testing.T, result Result) {
+func passesAtQueueManager(t *testing.T, result Result) {
 	t.Helper()
 	if result.Rejection != nil {
 		return

@@ -52,7 +52,7 @@ func (l *leader) noteUnrecovered(ctx context.Context, before, now relay.Unrecove
 	return l.Bus.SetNote(ctx, unrecoveredNote, note)
 }
 
-// bounded returns the first workloads whose ids have so many bytes together.
+// bounded returns the first workloads, as many as have at most that number of bytes together.
 func bounded(ids []workload.ID, most int) []workload.ID {
 	for i, id := range ids {
 		if most -= len(id) + len(`"",`); most < 0 {

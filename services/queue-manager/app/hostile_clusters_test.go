@@ -73,9 +73,9 @@ func (h hostile) change(document []byte) []byte {
 	return []byte(strings.NewReplacer(texts...).Replace(string(marked))) // also what is no JSON
 }
 
-// TestHostileRequestsAtTheDoorsOfClusters: whatever the keys of a cluster ask, each request has an
+// TestHostileRequestsOfClusters: whatever the keys of a cluster ask, each request has an
 // answer, no term ends, what is taken in can be counted, and another cluster is answered meanwhile.
-func TestHostileRequestsAtTheDoorsOfClusters(t *testing.T) {
+func TestHostileRequestsOfClusters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, app.Queue{Name: "research", Namespaces: []string{"default"}}, app.Queue{Name: "theirs", Namespaces: []string{"default"}})
 	w.node("n1", 8)
