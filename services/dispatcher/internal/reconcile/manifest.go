@@ -30,3 +30,29 @@ func treeOf(manifest json.RawMessage) (tree any, err error) {
 	}
 	return tree, nil
 }
+
+// runtimeClassesIn are the names of the runtime classes in a manifest.
+func runtimeClassesIn(manifest json.RawMessage) (names []string) {
+	tree, err := treeOf(manifest)
+	if err != nil {
+		return nil // reading it fails, too
+	}
+	var look func(any)
+	look = func(value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			if name, is := value["runtimeClassName"].(string); is {
+				names = append(names, name)
+			}
+			for _, below := range value {
+				look(below)
+			}
+		case []any:
+			for _, below := range value {
+				look(below)
+			}
+		}
+	}
+	look(tree)
+	return names
+}

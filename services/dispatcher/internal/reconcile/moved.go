@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,7 +21,12 @@ func checkMoved(command *event.GangCommand) error {
 		return nil
 	}
 	operator := ray.Shipped()
-	operator.RuntimeClasses = runtimeClassesIn(command.Manifest)
+	// Their overhead is that of the cluster where the pods run, which its API server adds.
+	for _, class := range runtimeClassesIn(command.Manifest) {
+		if operator.RuntimeClasses[class] == nil {
+			operator.RuntimeClasses[class] = corev1.ResourceList{}
+		}
+	}
 	read, err := operator.Read(command.Manifest)
 	if err != nil {
 		return fmt.Errorf("read the manifest of cluster %q: %w", command.Home, err)
@@ -46,34 +50,6 @@ func checkMoved(command *event.GangCommand) error {
 		}
 	}
 	return nil
-}
-
-// runtimeClassesIn are the runtime classes that a manifest names. Their overhead is that of the
-// cluster where the pods run, which its API server adds.
-func runtimeClassesIn(manifest json.RawMessage) map[string]corev1.ResourceList {
-	classes := ray.Shipped().RuntimeClasses
-	tree, err := treeOf(manifest)
-	if err != nil {
-		return classes // reading it fails, too
-	}
-	var look func(any)
-	look = func(value any) {
-		switch value := value.(type) {
-		case map[string]any:
-			if name, is := value["runtimeClassName"].(string); is && classes[name] == nil {
-				classes[name] = corev1.ResourceList{}
-			}
-			for _, below := range value {
-				look(below)
-			}
-		case []any:
-			for _, below := range value {
-				look(below)
-			}
-		}
-	}
-	look(tree)
-	return classes
 }
 
 // removeMoved removes what is left of an ended workload: the finished job of a user in another

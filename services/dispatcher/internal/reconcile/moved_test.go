@@ -182,3 +182,26 @@ func TestACopyThatDoesNotGoIsForgotten(t *testing.T) {
 		}
 	}
 }
+
+// FuzzMoved reads manifests that a thief of the key of another cluster may send. What is accepted
+// asks for no pod that was not submitted.
+func FuzzMoved(f *testing.F) {
+	f.Add([]byte(rayCluster))
+	f.Add([]byte(`{"metadata":{"name":1},"spec":[{"runtimeClassName":"x"}]}`))
+	read, err := ray.Read([]byte(rayCluster))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, manifest []byte) {
+		command := rayCommand(1)
+		command.Home, command.Manifest, command.PodSets = "east", manifest, read.PodSets
+		_, _ = manifestMetadata(manifest), identityOf(&command)
+		if checkMoved(&command) != nil {
+			return
+		}
+		got, err := ray.Read(manifest)
+		if err == nil && len(got.PodSets) > len(read.PodSets) {
+			t.Errorf("%d pod sets are accepted where %d were submitted", len(got.PodSets), len(read.PodSets))
+		}
+	})
+}

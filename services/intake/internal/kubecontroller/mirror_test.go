@@ -233,3 +233,17 @@ func TestAStatusOfOneThatWaitsIsWrittenOnce(t *testing.T) {
 		})
 	}
 }
+
+// FuzzStatus reads statuses that another cluster may report. What is written is an object.
+func FuzzStatus(f *testing.F) {
+	f.Add([]byte(`{"jobDeploymentStatus":"Running"}`))
+	f.Add([]byte(`[{"jobDeploymentStatus":1}]`))
+	f.Fuzz(func(t *testing.T, status []byte) {
+		for _, phase := range []workload.Phase{workload.Admitted, workload.Running, workload.Succeeded, workload.Failed} {
+			k := tracked{record: placedIn("west", phase), mirrored: mirrored{asked: true, last: query.HomeStatus{Cluster: "west", Attempt: 1, Status: status}}}
+			if got, known := k.homeStatus(workload.KindRayJob, false); known && got == nil {
+				t.Errorf("%s: nothing is to be written", phase)
+			}
+		}
+	})
+}
