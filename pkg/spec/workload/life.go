@@ -15,6 +15,9 @@ type Life struct {
 	OnPodLoss OnLoss `json:"onPodLoss,omitempty"`
 	// Start is StartEarly or StartWhole.
 	Start Start `json:"start,omitempty"`
+	// Moves: the object that a user made in a cluster stays there suspended, and Muster creates
+	// another one where the gang is admitted. A queue has none.
+	Moves bool `json:"moves,omitempty"`
 	// CheckpointInterval is how often the workload saves its work: an eviction is taken to
 	// lose the work since the last checkpoint, and never more than this. With zero it loses
 	// all since the admission.
@@ -36,9 +39,6 @@ type Life struct {
 	// Tolerance has the AppWrapper's own rules for failed attempts; nil means the
 	// queue's rules. A queue has none.
 	Tolerance *Tolerance `json:"tolerance,omitempty"`
-	// Moves: the object that a user made in a cluster stays there suspended, and Muster creates
-	// another one where the gang is admitted (home.go). A queue has none.
-	Moves bool `json:"moves,omitempty"`
 }
 
 // Tolerance is how often and how a workload is retried. What is not set is as the
