@@ -5,8 +5,11 @@
 package bounds
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // JSON bounds a text. A bound of zero is none.
@@ -17,7 +20,8 @@ type JSON struct {
 	Depth int
 	// Values counts texts, numbers, lists and objects, an empty list or object twice.
 	Values int
-	// Storable refuses the character U+0000, which no database stores.
+	// Storable refuses what Go reads and Postgres does not store: the character U+0000, half of
+	// a surrogate pair, and bytes that are no UTF-8.
 	Storable bool
 }
 
@@ -30,13 +34,16 @@ func (b JSON) Check(text []byte) error {
 	if b.Depth == 0 && b.Values == 0 && !b.Storable {
 		return nil
 	}
+	if b.Storable && !utf8.Valid(text) {
+		return errors.New("has bytes that are no UTF-8")
+	}
 	depth, values := 0, 1
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			end, hasNUL := afterText(text, i)
-			if hasNUL && b.Storable {
-				return fmt.Errorf("has the character U+0000 at byte %d; want text that a database stores", i)
+			end, refused := afterText(text, i)
+			if refused != "" && b.Storable {
+				return fmt.Errorf("has %s in the text at byte %d; want what a database stores", refused, i)
 			}
 			i = end - 1
 		case '{', '[':
@@ -57,20 +64,44 @@ func (b JSON) Check(text []byte) error {
 	return nil
 }
 
-// escapedNUL is how JSON writes the character U+0000.
-const escapedNUL = `\u0000`
-
-// afterText returns the place after a text of JSON that begins at a quote, and whether it has the
-// character U+0000.
-func afterText(text []byte, quote int) (end int, hasNUL bool) {
+// afterText returns the place after a text of JSON that begins at a quote, and what is escaped in it
+// that Postgres does not store.
+func afterText(text []byte, quote int) (end int, refused string) {
 	for i := quote + 1; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			return i + 1, hasNUL
+			return i + 1, refused
 		case '\\':
-			hasNUL = hasNUL || bytes.HasPrefix(text[i:], []byte(escapedNUL))
+			unit, is := escaped(text[i:])
+			low, pair := rune(0), false
+			if is && utf16.IsSurrogate(unit) {
+				if low, pair = escaped(text[min(i+escapeLength, len(text)):]); pair {
+					pair = utf16.DecodeRune(unit, low) != utf8.RuneError
+				}
+			}
+			switch {
+			case is && unit == 0:
+				refused = "the character U+0000"
+			case pair:
+				i += 2*escapeLength - 1
+				continue
+			case is && utf16.IsSurrogate(unit):
+				refused = "half of a surrogate pair"
+			}
 			i++ // the escaped character is no quote
 		}
 	}
-	return len(text), hasNUL
+	return len(text), refused
+}
+
+// escapeLength is that of \uXXXX.
+const escapeLength = 6
+
+// escaped returns the UTF-16 unit of an escape \uXXXX at the beginning of a text, if there is one.
+func escaped(text []byte) (unit rune, is bool) {
+	if len(text) < escapeLength || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:escapeLength]), 16, 16)
+	return rune(n), err == nil
 }

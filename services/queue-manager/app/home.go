@@ -174,7 +174,7 @@ func checkHome(s *event.WorkloadSubmitted, cluster, queue string, id workload.ID
 		return fmt.Errorf("submitter %.80q is none of the cluster; want %s/%s/USER", w.Submitter, workload.ByKubernetes, cluster)
 	case w.Queue != queue:
 		return fmt.Errorf("queue %.80q of the workload is another one", w.Queue)
-	case len(s.Manifest) == 0:
+	case len(s.Manifest) == 0 || string(s.Manifest) == "null":
 		return errors.New("the manifest is missing")
 	}
 	return nil
