@@ -26,7 +26,9 @@ func (k oneKept) Since(_ context.Context, _ time.Time, each func(bus.Delivery) e
 	return each(k.Delivery)
 }
 
-func (oneKept) Answered(context.Context, string, workload.ID) (bool, error) { return false, nil }
+func (oneKept) LastEvent(context.Context, string, workload.ID) (*bus.Delivery, error) {
+	return nil, nil
+}
 
 // TestWhatWasTakenInAndNotPublishedComesBack: the database was replaced and has lost the commit
 // of a submission of which nothing was published yet. Nothing in the streams shows that, but
@@ -80,7 +82,9 @@ func (k kept) Since(_ context.Context, from time.Time, each func(bus.Delivery) e
 	return nil
 }
 
-func (kept) Answered(context.Context, string, workload.ID) (bool, error) { return true, nil }
+func (kept) LastEvent(context.Context, string, workload.ID) (*bus.Delivery, error) {
+	return &bus.Delivery{}, nil
+}
 
 // TestWhatNATSStoredByAnotherClockIsRequeued: the clock of NATS is behind that of Postgres, so
 // the submission of a lost workload seems to be older than the ledger.

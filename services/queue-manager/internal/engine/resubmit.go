@@ -147,15 +147,8 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 		switch p := payload.(type) {
 		case *event.WorkloadSubmitted:
 			_, stored := known[p.Workload.ID]
-			wanted = outcomes[p.Workload.ID] == accepted
-			if outcomes[p.Workload.ID] == unreported && !stored {
-				answered, err := r.Submissions.Answered(ctx, p.Workload.Queue, p.Workload.ID)
-				if err != nil {
-					return nil, err
-				}
-				if wanted = !answered; wanted {
-					outcomes[p.Workload.ID] = accepted // and so is what is asked for it
-				}
+			if wanted, err = r.submitsAgain(ctx, &p.Workload, m.Stored, stored, outcomes); err != nil {
+				return nil, err
 			}
 		case event.Request:
 			wanted = outcomes[p.About()] == accepted || r.Step.State.Has(p.About())
@@ -168,6 +161,26 @@ func (r Recovery) due(ctx context.Context, batch []bus.Delivery, outcomes map[wo
 		}
 	}
 	return due, nil
+}
+
+// submitsAgain reports whether a submission is to be applied once more: what was accepted, unless an
+// event has given it up since, and what has no answer.
+func (r Recovery) submitsAgain(ctx context.Context, w *workload.Workload, submitted time.Time, stored bool, outcomes map[workload.ID]outcome) (bool, error) {
+	reported := outcomes[w.ID]
+	if reported == over || reported == unreported && stored {
+		return false, nil
+	}
+	last, err := r.Submissions.LastEvent(ctx, w.Queue, w.ID)
+	switch {
+	case err != nil:
+		return false, err
+	case reported == accepted:
+		return last == nil || !gaveUp(*last, submitted), nil
+	case last != nil && Answers(*last):
+		return false, nil
+	}
+	outcomes[w.ID] = accepted // and so is what is asked for it
+	return true, nil
 }
 
 // workloadOf returns the workload that a message submits or is about; empty for other messages.

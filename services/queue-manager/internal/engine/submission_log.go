@@ -17,8 +17,8 @@ type SubmissionLog interface {
 	// places in the stream from which they were taken in.
 	// The error wraps bus.ErrNoStream when none are kept.
 	Since(ctx context.Context, from time.Time, each func(bus.Delivery) error) error
-	// Answered reports whether an event has answered the submission of a workload.
-	Answered(ctx context.Context, queue string, id workload.ID) (bool, error)
+	// LastEvent returns the last event about a workload; nil for none.
+	LastEvent(ctx context.Context, queue string, id workload.ID) (*bus.Delivery, error)
 }
 
 // messageLog is the streams of NATS as SubmissionLog and DeadLetters; the store keeps the
@@ -36,13 +36,13 @@ func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Del
 	return m.bus.Since(ctx, bus.KeptStream, event.KeptFilter(), bus.From{Time: from}, func(d bus.Delivery) error { return each(d.Original()) })
 }
 
-// Answered implements SubmissionLog.
-func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) (bool, error) {
+// LastEvent implements SubmissionLog.
+func (m messageLog) LastEvent(ctx context.Context, queue string, id workload.ID) (*bus.Delivery, error) {
 	last, err := m.bus.LastMessage(ctx, bus.EventsStream, event.EventsSubject(queue, id))
 	if errors.Is(err, bus.ErrNoStream) {
-		return false, nil
+		return nil, nil
 	}
-	return last != nil && Answers(*last), err
+	return last, err
 }
 
 // Answers reports whether an event answers a submission: one may also say that a request
@@ -51,6 +51,14 @@ func Answers(d bus.Delivery) bool {
 	_, payload, _ := d.Event() // one of a later version answers
 	_, waits := payload.(*event.RequestWaits)
 	return !waits
+}
+
+// gaveUp reports whether an event has told the submitter of an earlier message that the workload is
+// not there: it cannot be stored, or was lost with an older database.
+func gaveUp(d bus.Delivery, submitted time.Time) bool {
+	_, payload, _ := d.Event()
+	rejected, is := payload.(*event.WorkloadRejected)
+	return is && d.Stored.After(submitted) && (rejected.Reason.Kind == workload.ReasonNotStorable || rejected.Reason.Kind == workload.ReasonRestored)
 }
 
 // StoreDeadLetter implements DeadLetters.
