@@ -29,14 +29,19 @@ var classes = []class{classAway, classRefused, classHostile, classOlder, classEa
 // before it are as they were.
 const firstOfClasses = 1000
 
-// is reports whether the run is of a class: so is one seed of four. A database that
-// refuses workloads is not restored to an older state. In neither case is what was submitted
+// firstOfBoth is the first seed in which a database that refuses workloads may be restored to
+// an older state, too.
+const firstOfBoth = 11000
+
+// is reports whether the run is of a class: so is one seed of four. Before firstOfBoth a database
+// that refuses workloads is not restored to an older state. In neither case is what was submitted
 // known for sure, so that submissions with the ids of others are not drawn.
 func (w *World) is(c class) bool {
 	if w.scaled() && (c == classOlder || c == classRefused) { // requests of lost time may be there
 		return false
 	}
-	if (c == classOlder || c == classRepeated) && w.is(classRefused) || c == classRepeated && w.is(classOlder) {
+	switch {
+	case c == classOlder && w.Seed < firstOfBoth && w.is(classRefused), c == classRepeated && (w.is(classRefused) || w.is(classOlder)):
 		return false
 	}
 	return w.Seed >= firstOfClasses && rand.New(rand.NewPCG(w.Seed, uint64(c))).IntN(4) == 0

@@ -178,7 +178,7 @@ func (c *checker) overdueLapse() {
 		case named, unnamed:
 			delete(l.lapse.forgotten, each.id)
 			each.begin()
-		case l.settled():
+		case l.settled() && l.refused[each.id] == nil:
 			w.breach("G3", "%s was reported as queued, and is neither in the ledger, which was restored to an older state, nor named", each.name)
 		}
 	}
@@ -188,10 +188,10 @@ func (c *checker) overdueLapse() {
 	}
 }
 
-// checkAdmitted: whatever runs is admitted.
+// checkAdmitted: whatever runs is admitted, unless nothing can be written of it.
 func (c *checker) checkAdmitted() {
 	for _, p := range c.w.cluster.podsOf(func(p *pod) bool { return p.workload != "" && p.node != "" && !p.deleting }) {
-		if r := c.w.disk.live[p.workload]; r == nil || !r.Holding || r.Attempt != p.attempt {
+		if r := c.w.disk.live[p.workload]; (r == nil || !r.Holding || r.Attempt != p.attempt) && c.w.disk.refused[p.workload] == nil {
 			c.w.breach("G1", "pod %s of %s attempt %d runs unadmitted a minute after Postgres was restored to an older state", p.name, c.w.submits.nameOf(p.workload), p.attempt)
 		}
 	}

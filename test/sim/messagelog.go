@@ -82,13 +82,13 @@ func (m messageLog) Since(ctx context.Context, from time.Time, each func(bus.Del
 	})
 }
 
-// Answered implements the engine's SubmissionLog.
-func (m messageLog) Answered(ctx context.Context, queue string, id workload.ID) (bool, error) {
+// LastEvent implements the engine's SubmissionLog.
+func (m messageLog) LastEvent(ctx context.Context, queue string, id workload.ID) (*bus.Delivery, error) {
 	last, err := m.c.LastMessage(ctx, bus.EventsStream, event.EventsSubject(queue, id))
 	if errors.Is(err, bus.ErrNoStream) {
-		return false, nil
+		return nil, nil
 	}
-	return last != nil && simhooks.Answers(*last), err
+	return last, err
 }
 
 // StoreDeadLetter implements the engine's DeadLetters.

@@ -32,13 +32,36 @@ var (
 	persistent = []string{"40001", "53100", "55000", "57014", "58030"}
 )
 
-// drawRefusals draws what the database refuses: one workload, or two.
+// drawRefusals draws what the database refuses: one workload, or two, and more where it is
+// restored to an older state.
 func drawRefusals(w *World) (timed []TimedFault) {
 	random := rand.New(rand.NewPCG(w.Seed, uint64(classRefused)+100))
 	for range 1 + random.IntN(2) {
 		timed = append(timed, TimedFault{
 			At: time.Duration(random.Int64N(int64(faultsFor / 2))).Truncate(time.Millisecond), Fault: Refusal, Pick: random.Uint64() >> 12,
 		})
+	}
+	if w.is(classOlder) {
+		timed = append(timed, drawLostRefusals(w, random)...)
+	}
+	return timed
+}
+
+// drawLostRefusals draws refusals of workloads just before time is lost, so that the term after it
+// finds streams that are ahead with what it cannot write.
+func drawLostRefusals(w *World, random *rand.Rand) (timed []TimedFault) {
+	const each = 3
+	for _, f := range drawLapses(w) {
+		if f.Fault != Older {
+			continue
+		}
+		for range each {
+			pick := random.Uint64() >> 12
+			for part := refusable[pick/64%uint64(len(refusable))]; part != simhooks.PartHistory && part != simhooks.PartMessage; part = refusable[pick/64%uint64(len(refusable))] {
+				pick += 64
+			}
+			timed = append(timed, TimedFault{At: f.At + f.For - 10*time.Millisecond, Fault: Refusal, Pick: pick})
+		}
 	}
 	return timed
 }
