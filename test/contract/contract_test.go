@@ -217,7 +217,9 @@ func fill(v reflect.Value, name string) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), v.Type().Field(i).Name)
+			if field := v.Type().Field(i); field.Tag.Get("json") != "-" { // of a decision, never sent
+				fill(v.Field(i), field.Name)
+			}
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -12,9 +12,9 @@ import (
 	"muster.dev/muster/pkg/testkit/bustest"
 )
 
-// TestOneClusterLeavesTheDoorToOthers: of the questions of one cluster a few are answered at once. It is
+// TestOneClusterLeavesTurnsToOthers: of the questions of one cluster a few are answered at once. It is
 // told to ask the others again, and another cluster has its answer meanwhile.
-func TestOneClusterLeavesTheDoorToOthers(t *testing.T) {
+func TestOneClusterLeavesTurnsToOthers(t *testing.T) {
 	t.Parallel()
 	nc := bustest.Connect(t).Conn()
 	hold, began := make(chan struct{}), make(chan struct{}, 32)

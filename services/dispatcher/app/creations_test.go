@@ -79,7 +79,7 @@ func (w *world) holdCreations(kubeconfig string) (*holdingProxy, string) {
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1,
 	}
 	p.server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/rayclusters") {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/rayclusters") && !r.URL.Query().Has("dryRun") {
 			select {
 			case p.arrived <- struct{}{}:
 			default:

@@ -91,7 +91,7 @@ func lostTimes() map[string]lostTime {
 		}
 		w.command(bad, event.Absent, 1)
 	}
-	const names = "position('bad' IN convert_from(NEW.message, 'UTF8')) > 0"
+	names := fmt.Sprintf("position('%s' IN convert_from(NEW.message, 'UTF8')) > 0", bad)
 	return map[string]lostTime{
 		"a message about one that was admitted":  {wait, admit, "outbox", "INSERT", names, "XX000", nil, removed},
 		"the state of one that was admitted":     {wait, admit, "workloads", "UPDATE", is("NEW.id"), "XX123", failed, nil},

@@ -193,6 +193,7 @@ func refusalsOfOne() map[string]refusal {
 		w.publish(event.WorkloadSubject("default"), &event.WorkloadHold{Workload: bad, By: "ann@ops"})
 	}
 	dropped := func(w *world) { w.deadLettered(1) }
+	names := fmt.Sprintf("position('%s' IN convert_from(NEW.message, 'UTF8')) > 0", bad)
 	noted := fmt.Sprintf("'%s' = ANY (NEW.workloads)", bad)
 	odd := func(w *world) {
 		gang := gangOf("bad", "default", 1)
@@ -207,14 +208,14 @@ func refusalsOfOne() map[string]refusal {
 		"an admission by a guard":       {nil, "reservations", "INSERT", is("NEW.workload"), "23514', CONSTRAINT = 'no_overcommit", submit, notStorable},
 		"an admission":                  {wait, "workloads", "UPDATE", "NEW.phase = 'admitted' AND " + is("NEW.id"), "P0001", grow, failed},
 		"a reservation":                 {wait, "reservations", "INSERT", is("NEW.workload"), "42804", grow, failed},
-		"a first message":               {nil, "outbox", "INSERT", "position('bad' IN convert_from(NEW.message, 'UTF8')) > 0", "22001", submit, rejected},
+		"a first message":               {nil, "outbox", "INSERT", names, "22001", submit, rejected},
 		"a first line of history":       {nil, "history", "INSERT", is("NEW.workload"), "0A000", submit, rejected},
 		"a line of history":             {wait, "history", "INSERT", is("NEW.workload"), "22021", grow, notStorable},
 		"the end of one that waits":     {wait, "archive", "INSERT", is("NEW.id"), "54001", cancel, nil},
 		"the removal of one that waits": {wait, "workloads", "DELETE", is("OLD.id"), "P0001", cancel, nil},
 		"the removal of a manifest":     {wait, "manifests", "DELETE", is("OLD.workload"), "42804", cancel, nil},
 		"the removal of reservations":   {run, "reservations", "DELETE", is("OLD.workload"), "XX123", end, nil},
-		"a message about one that runs": {run, "outbox", "INSERT", "position('bad' IN convert_from(NEW.message, 'UTF8')) > 0", "XX000", cancel, notStorable},
+		"a message about one that runs": {run, "outbox", "INSERT", names, "XX000", cancel, notStorable},
 		"the state of one that runs":    {run, "workloads", "UPDATE", is("NEW.id"), "23502", cancel, notStorable},
 		"what is asked of one":          {wait, "workloads", "UPDATE OF asked", is("NEW.id"), "XX123", hold, dropped},
 		"the note of a submission":      {nil, "commits", "INSERT", noted, "XX123", submit, rejected},
