@@ -24,6 +24,7 @@ import (
 	"muster.dev/muster/pkg/spec/workload"
 	"muster.dev/muster/test/rights"
 	"muster.dev/muster/test/stack"
+	"muster.dev/muster/test/stack/stacktest"
 )
 
 // A walk through all that Muster does in a cluster uses every right that it has
@@ -32,9 +33,9 @@ import (
 func TestEveryRightIsUsed(t *testing.T) {
 	t.Parallel()
 	asked := rights.NewRecorder(t)
-	w := startWorld(t, stack.Options{Through: asked.Through, Rules: workload.Rules{ForceAfter: seconds(1)}})
+	w := startWorld(t, stack.Options{Through: asked.Through, MovingQueue: stacktest.MovingQueue, Rules: workload.Rules{ForceAfter: seconds(1)}})
 	w.nodes("gpu", 1, "cpu=64", "memory=256Gi", "nvidia.com/gpu=16")
-	walk := []func(*world){walkLeaseless, walkReplaced, walkWrapped, walkEvicted, walkCramped, walkKubectl, walkProvisioned, walkShown}
+	walk := []func(*world){walkLeaseless, walkReplaced, walkWrapped, walkEvicted, walkCramped, walkKubectl, walkMoved, walkProvisioned, walkShown}
 	for _, part := range walk {
 		part(w)
 	}
@@ -236,6 +237,19 @@ func walkKubectl(w *world) {
 
 	w.kubectl(passing("passes"), "create", "-f", "-")
 	w.until("it goes after its success", func() bool { return strings.Contains(w.kubectl("", "get", "appwrappers"), "No resources found") })
+}
+
+// walkMoved has intake mirror the statuses of what runs in the place of objects that move.
+func walkMoved(w *world) {
+	w.kubectl(labelled(stack.RayCluster("moved", 0, 0), "muster.dev/queue-name", stacktest.MovingQueue), "create", "-f", "-")
+	w.kubectl(labelled(stack.RayJob("moved-job", 0, 0, "succeeded", "10m"), "muster.dev/queue-name", stacktest.MovingQueue), "create", "-f", "-")
+	for resource, name := range map[string]string{"rayclusters": "moved", "rayjobs": "moved-job"} {
+		w.rayObject(resource, name, func(of *unstructured.Unstructured) bool {
+			status, _, _ := unstructured.NestedMap(of.Object, "status")
+			return status["state"] == "ready" || status["jobDeploymentStatus"] == "Running"
+		})
+	}
+	w.kubectl("", "delete", "raycluster/moved", "rayjob/moved-job")
 }
 
 // Whatever is not listed is refused: the API server's own authorizer is asked for

@@ -47,6 +47,9 @@ type Options struct {
 	// given rules.
 	Queues []queuemanager.Queue
 	Rules  workload.Rules
+	// MovingQueue, when it is not empty, is one more queue of the stack's namespace, whose
+	// objects move.
+	MovingQueue string
 	// Policy is quota and the rest of it; empty means none.
 	Policy quota.Config
 	Logger *zap.Logger
@@ -163,6 +166,9 @@ func (s *Stack) prepareCluster(ctx context.Context) error {
 			Name: "default", Namespaces: []string{s.Namespace}, Rules: rules, OnLostCluster: rules.OnLostCluster, PreferClusters: rules.PreferClusters, Carries: rules.Carries,
 			PodPolicy: rules.Pods, ObjectPolicy: rules.Objects, Submitters: rules.Submitters, Identities: rules.Identities, Limits: rules.Limits, StrayPods: rules.Strays,
 		}}
+	}
+	if name := s.options.MovingQueue; name != "" {
+		s.options.Queues = append(s.options.Queues, queuemanager.Queue{Name: name, Namespaces: []string{s.Namespace}, HomeObjects: workload.MoveFromHome})
 	}
 	if err := s.install(ctx, admin, s.Pool); err != nil {
 		return err
