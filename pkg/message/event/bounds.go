@@ -10,23 +10,23 @@ const (
 	mostDepth           = 100 // of a manifest within a bundle within an event
 	mostFlatDepth       = 20  // of what a cluster reports
 	mostSubmittedValues = 50_000
-	mostListedValues    = 100_000
+	mostListedValues    = 250_000
 	mostGangValues      = 200_000
 	mostValues          = 20_000
 )
 
 // boundsOf bounds the data of what the keys of clusters and of further intakes can publish. What
-// queue-manager alone publishes has no bounds. A text that Postgres does not store would end a term.
+// queue-manager alone publishes has no bounds.
 func boundsOf(p Payload) bounds.JSON {
 	switch p.(type) {
-	case *GangObserved:
-		return bounds.JSON{Depth: mostFlatDepth, Values: mostGangValues, Storable: true}
+	case *GangObserved, *NodeObserved, *GangStatus:
+		return bounds.JSON{Depth: mostFlatDepth, Values: mostGangValues}
 	case *CapacitySynced:
-		return bounds.JSON{Depth: mostFlatDepth, Values: mostListedValues, Storable: true}
-	case *NodeObserved, *NodeRemoved, *NamespaceObserved, *GangStatus, *PermissionAsked, *CheckAnswer, *WorkloadCancel:
-		return bounds.JSON{Depth: mostFlatDepth, Values: mostValues, Storable: true}
+		return bounds.JSON{Depth: mostFlatDepth, Values: mostListedValues}
+	case *NodeRemoved, *NamespaceObserved, *PermissionAsked, *CheckAnswer, *WorkloadCancel:
+		return bounds.JSON{Depth: mostFlatDepth, Values: mostValues}
 	case *WorkloadSubmitted:
-		return bounds.JSON{Depth: mostDepth, Values: mostSubmittedValues, Storable: true}
+		return bounds.JSON{Depth: mostDepth, Values: mostSubmittedValues}
 	}
 	return bounds.JSON{}
 }

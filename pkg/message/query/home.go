@@ -17,9 +17,10 @@ const homePrefix = "muster.home."
 // homeAtOnce bounds the requests of one cluster that are answered at once.
 const homeAtOnce = 16
 
-// homeBounds are of a request with a submission; package event bounds what is in it.
+// homeBounds are of a request with a submission; package event bounds what is in it. A text in it
+// that Postgres does not store would end a term.
 func homeBounds() bounds.JSON {
-	return bounds.JSON{Bytes: 2 * event.MaxSubmission, Depth: 110, Values: 60_000}
+	return bounds.JSON{Bytes: 2 * event.MaxSubmission, Depth: 110, Values: 60_000, Storable: true}
 }
 
 // HomeSubject is where the intake of a further cluster submits, cancels and reads the objects of
