@@ -72,7 +72,7 @@ func (b *Bus) follow(ctx context.Context, stream string, config jetstream.Ordere
 		progress.begin(consumer, info.NumPending)
 		return consumer, nil
 	}
-	consumer, err := subscribe(ctx)
+	consumer, err := untilFree(ctx, subscribe)
 	if err != nil {
 		return nil, err
 	}
@@ -127,4 +127,27 @@ func drain(ctx context.Context, following *Following, each func(Delivery)) error
 		}
 	}
 	return nil
+}
+
+// freeWithin bounds how long a reader waits for its turn to have a consumer; retryBusy is the pause
+// between its tries.
+const (
+	freeWithin = 5 * time.Second
+	retryBusy  = 100 * time.Millisecond
+)
+
+// untilFree subscribes again while too many others of the same subjects do.
+func untilFree(ctx context.Context, subscribe func(context.Context) (jetstream.Consumer, error)) (jetstream.Consumer, error) {
+	for end := time.Now().Add(freeWithin); ; {
+		consumer, err := subscribe(ctx)
+		var refused *jetstream.APIError
+		if err == nil || !errors.As(err, &refused) || refused.Code != guardBusy || time.Now().After(end) {
+			return consumer, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(retryBusy):
+		}
+	}
 }

@@ -6,10 +6,12 @@ import (
 )
 
 // Bounds of the requests that are forwarded or wait for it, of buffered in all: for consumers of the
-// subjects of one cluster or queue, which are all that the key of a cluster may ask for, and for one
-// stream, which services ask for again.
+// subjects of one cluster, which are all that the key of a cluster may ask for, for those of the
+// events of one queue, which each request over HTTP follows, and for one stream, which services ask
+// for again.
 const (
 	consumersOpen = 16
+	eventsOpen    = 64
 	streamsOpen   = 64
 )
 
@@ -30,7 +32,10 @@ func guardKey(subject string) string {
 }
 
 func mostOpen(key string) int {
-	if strings.HasPrefix(key, guardCreates) {
+	switch {
+	case strings.HasPrefix(key, guardCreates+EventsStream+"."):
+		return eventsOpen
+	case strings.HasPrefix(key, guardCreates):
 		return consumersOpen
 	}
 	return streamsOpen

@@ -1,11 +1,15 @@
 package bus
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 
 	"muster.dev/muster/pkg/local/natsserver"
@@ -59,6 +63,32 @@ func TestRequestsOfOneClusterLeaveRoomForOthers(t *testing.T) {
 	ask("CONSUMER.CREATE." + DispatchStream + ".again.muster.dispatch.west.*")
 	if want := consumersOpen + 3; len(forwarded) != want {
 		t.Errorf("%d requests are forwarded after one has ended, want %d", len(forwarded), want)
+	}
+}
+
+// TestAReaderWaitsForItsTurn: one that is refused because others ask for the same is not refused for
+// good.
+func TestAReaderWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	busy := &jetstream.APIError{Code: guardBusy, Description: "16 requests are open; try again"}
+	for name, c := range map[string]struct {
+		refusals []error
+		want     error
+	}{
+		"twice busy":     {[]error{busy, fmt.Errorf("follow: %w", busy), nil}, nil},
+		"another reason": {[]error{busy, ErrNoStream}, ErrNoStream},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries := 0
+			_, err := untilFree(t.Context(), func(context.Context) (jetstream.Consumer, error) {
+				tries++
+				return nil, c.refusals[tries-1]
+			})
+			if !errors.Is(err, c.want) || tries != len(c.refusals) {
+				t.Errorf("%v after %d tries, want %v after %d", err, tries, c.want, len(c.refusals))
+			}
+		})
 	}
 }
 
