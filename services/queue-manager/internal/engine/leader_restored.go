@@ -31,7 +31,7 @@ func (l *leader) recover(ctx context.Context) (ends map[string]store.Watermark, 
 	if err != nil {
 		return nil, err
 	}
-	if !found.Empty() {
+	if !found.Empty() && !found.Repeated {
 		l.Logger.Error("database is older than the streams; recovering from the streams",
 			zap.Int("commands", len(found.Commands)), zap.Int("workloads", len(found.LastEvents)), zap.Time("last commit", last))
 	}

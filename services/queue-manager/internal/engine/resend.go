@@ -116,6 +116,8 @@ func (l *leader) endResends(ctx context.Context) error {
 	if err := l.commits.flush(ctx, l.epoch); err != nil {
 		return err
 	}
+	// Commands of workloads that could not be read are in no part.
+	l.resends.withhold(l.state.Withheld(func(string) bool { return false }))
 	if withheld := len(l.resends.withheld); withheld > 0 {
 		l.Logger.Warn("commands of workloads in quarantine are not sent again; the next term sends all commands once more", zap.Int("workloads", withheld))
 		return nil

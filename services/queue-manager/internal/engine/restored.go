@@ -80,9 +80,11 @@ func (r Recovery) Run(ctx context.Context) (recovered Recovered, err error) {
 		return recovered, nil
 	}
 	r.asked = requests{}
-	live, err := r.resubmit(ctx)
-	if err != nil {
-		return recovered, fmt.Errorf("apply what NATS still has: %w", err)
+	var live []workload.ID
+	if !r.repeats() { // the term that found it first has done so
+		if live, err = r.resubmit(ctx); err != nil {
+			return recovered, fmt.Errorf("apply what NATS still has: %w", err)
+		}
 	}
 	recovered.Requeued = live
 	if r.Found.Empty() { // nothing shows that they are lost: they may only be on their way
@@ -115,6 +117,10 @@ func (r Recovery) hasCommandOf() func(subject string) bool {
 	}
 	return func(subject string) bool { return lost[event.SubjectWorkload(subject)] }
 }
+
+// repeats reports whether the term only repeats what an earlier one has done, for workloads that were
+// in quarantine then.
+func (r Recovery) repeats() bool { return r.Found.Repeated && !r.Found.Empty() && !r.MayBeOlder }
 
 // compare returns what the streams have beyond the ledger, and notes what is lost and
 // what is removed.
@@ -170,6 +176,9 @@ func (r Recovery) restore(ahead state.Ahead) error {
 		if err := r.apply(part); err != nil {
 			return err
 		}
+	}
+	if r.repeats() {
+		return nil
 	}
 	for part := range slices.Chunk(r.Step.State.Checked(), recoverBatch) {
 		if err := r.apply(state.Ahead{AskAgain: true, Ask: part}); err != nil {

@@ -49,8 +49,19 @@ func (l *leader) noteUnrecovered(ctx context.Context, before, now relay.Unrecove
 		}
 		note = string(encoded)
 	}
-	return l.Bus.SetNote(ctx, unrecoveredNote, note)
+	for range noteTries { // another service that configures the stream may overwrite it
+		if err := l.Bus.SetNote(ctx, unrecoveredNote, note); err != nil {
+			return err
+		}
+		if noted, err := l.Bus.Note(ctx, unrecoveredNote); err != nil || noted == note {
+			return err
+		}
+	}
+	return fmt.Errorf("note %s: overwritten %d times", unrecoveredNote, noteTries)
 }
+
+// noteTries is how often a note is stored that others overwrite.
+const noteTries = 3
 
 // bounded returns the first workloads, as many as have at most that number of bytes together.
 func bounded(ids []workload.ID, most int) []workload.ID {

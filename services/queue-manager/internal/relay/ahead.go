@@ -36,6 +36,8 @@ type Found struct {
 	Commands []*event.GangCommand
 	// LastEvents are the last events of workloads, in the order of the stream.
 	LastEvents []LastEvent
+	// Repeated: an earlier term has found all of it, and could not write what follows from it.
+	Repeated bool
 	// Ends are up to where the streams were compared, by stream. What arrives later is
 	// for the relay of the term to compare: see Options.Compared.
 	Ends map[string]store.Watermark
@@ -77,7 +79,7 @@ func requeuedIn(r workload.Record) int {
 	return r.Attempt
 }
 
-// Empty reports whether there is nothing of the kind.
+// Empty reports whether there is nothing of the kind. Repeated means nothing then.
 func (f Found) Empty() bool { return len(f.Commands) == 0 && len(f.LastEvents) == 0 }
 
 // FindAhead checks whether the streams are ahead of the ledger: Postgres was restored to
@@ -91,7 +93,7 @@ func FindAhead(ctx context.Context, past Past, streams Streams, before Unrecover
 	if err != nil {
 		return found, err
 	}
-	found.Ends, found.From = map[string]store.Watermark{}, map[string]store.Watermark{}
+	found.Ends, found.From, found.Repeated = map[string]store.Watermark{}, map[string]store.Watermark{}, true
 	look := aheadSearch{past: past, streams: streams, watermarks: watermarks, from: before.From, again: map[workload.ID]bool{}}
 	for _, id := range before.Workloads {
 		look.again[id] = true
@@ -167,10 +169,10 @@ func (f *Found) add(ctx context.Context, search aheadSearch, stream string, each
 	from, all := search.start(stream, end)
 	f.From[stream] = store.Watermark{Created: end.Created, Last: from}
 	if end.Last > from {
-		last, err := unknown(ctx, search.past, search.streams, stream, from, func(d bus.Delivery, payload event.Payload) {
-			if d.Sequence > all || search.again[workload.ID(payload.CloudEventSubject())] {
-				each(d, payload)
-			}
+		wanted := func(d bus.Delivery) bool { return d.Sequence > all || search.again[event.SubjectWorkload(d.Subject)] }
+		last, err := unknown(ctx, search.past, search.streams, stream, from, wanted, func(d bus.Delivery, payload event.Payload) {
+			f.Repeated = f.Repeated && d.Sequence <= all
+			each(d, payload)
 		})
 		if err != nil {
 			return err
@@ -188,8 +190,8 @@ func endOf(state bus.StreamState) store.Watermark {
 
 // unknown calls each with the commands (*event.GangCommand) and events of workloads
 // (*event.WorkloadChanged) of queue-manager that a stream has after a sequence and the
-// ledger does not know. It returns the sequence of the last message that it looked at.
-func unknown(ctx context.Context, past Past, streams Streams, stream string, after uint64, each func(bus.Delivery, event.Payload)) (last uint64, err error) {
+// ledger does not know, of those that are wanted. It returns the sequence of the last message that it looked at.
+func unknown(ctx context.Context, past Past, streams Streams, stream string, after uint64, wanted func(bus.Delivery) bool, each func(bus.Delivery, event.Payload)) (last uint64, err error) {
 	type heard struct {
 		bus.Delivery
 		payload event.Payload
@@ -214,6 +216,9 @@ func unknown(ctx context.Context, past Past, streams Streams, stream string, aft
 	}
 	err = streams.Since(ctx, stream, filterOf(stream), bus.From{Sequence: after + 1}, func(d bus.Delivery) error {
 		last = d.Sequence
+		if !wanted(d) {
+			return nil
+		}
 		if _, ours := epochOf(d.MessageID()); !ours {
 			return nil // of another service, such as a refused submission
 		}

@@ -100,7 +100,8 @@ func (p *publisher) lookAhead(ctx context.Context, end store.Watermark) error {
 	if end.Created.Equal(p.compared.Created) && end.Last > p.compared.Last {
 		var ids []string
 		over := store.ErrCommitMissing
-		_, err := unknown(ctx, p.Store, p.Bus, p.stream, p.compared.Last, func(d bus.Delivery, _ event.Payload) {
+		all := func(bus.Delivery) bool { return true }
+		_, err := unknown(ctx, p.Store, p.Bus, p.stream, p.compared.Last, all, func(d bus.Delivery, _ event.Payload) {
 			ids = append(ids, d.MessageID())
 			if epoch, _ := epochOf(d.MessageID()); epoch > p.Epoch {
 				over = store.ErrFenced
