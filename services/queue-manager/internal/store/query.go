@@ -88,7 +88,7 @@ func filter(r query.WorkloadsRequest, submitter string, labels func(condition st
 		add("queue = $%d", r.Queue)
 	}
 	if r.Home != "" {
-		add("starts_with("+submitter+", $%d)", workload.ByKubernetes+"/"+r.Home+"/")
+		add("starts_with("+submitter+" || '/', $%d)", workload.ByKubernetes+"/"+r.Home+"/") // the user may be unknown
 	}
 	if r.AfterID != "" && r.Order != query.OrderPosition {
 		add("submission > coalesce((SELECT submission FROM workloads WHERE id = $%[1]d::uuid), (SELECT max(submission) FROM archive WHERE id = $%[1]d::uuid))", string(r.AfterID))

@@ -35,6 +35,9 @@ func TestPagesWithinPlaces(t *testing.T) {
 		if each.queue == "mine" {
 			w.Submitter = "kubernetes/west/ann"
 		}
+		if each.name == "second" {
+			w.Submitter = "kubernetes/west" // its user is unknown
+		}
 		l.commit(t, changes)
 		ids[each.name] = w.ID
 	}
