@@ -150,7 +150,8 @@ func (f *Forecaster) estimate(now time.Time, s store.LiveState) (starts map[work
 	}
 	f.learning.Lock()
 	defer f.learning.Unlock()
-	bounds := estimate.Bounds{Until: idsOf(from.Waiting), Ends: mostEnds, Horizon: horizon, Enough: func() bool { return f.Now().Sub(now) > mostTime }}
+	began := f.Now() // a what-if may have had the lock for long
+	bounds := estimate.Bounds{Until: idsOf(from.Waiting), Ends: mostEnds, Horizon: horizon, Enough: func() bool { return f.Now().Sub(began) > mostTime }}
 	forecast, err := estimate.FastForward(from, &f.history, bounds)
 	if err != nil {
 		return nil, nil, err
