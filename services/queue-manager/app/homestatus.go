@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -39,8 +40,9 @@ func (h homes) statuses(ctx context.Context, cluster string, ids []workload.ID) 
 			continue // of an earlier attempt, or of a dispatcher that this version cannot read
 		}
 		one := query.HomeStatus{Workload: w.ID, Cluster: w.Cluster, Attempt: w.Attempt, Name: w.ObjectName()}
-		if len(status.Object) <= event.MostObjectStatus {
-			one.Status = status.Object
+		// As it is sent: "<" takes six bytes then.
+		if encoded, err := json.Marshal(status.Object); err == nil && len(encoded) <= event.MostObjectStatus {
+			one.Status = encoded
 		}
 		answer.Statuses = append(answer.Statuses, one)
 	}

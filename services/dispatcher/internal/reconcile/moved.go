@@ -21,6 +21,8 @@ func checkMoved(command *event.GangCommand) error {
 		return nil
 	}
 	operator := ray.Shipped()
+	// What KubeRay adds is not in the manifest; the profile of that cluster may say that it adds less.
+	operator.InitContainerInjection, operator.RedisCleanup = false, false
 	// Their overhead is that of the cluster where the pods run, which its API server adds.
 	for _, class := range runtimeClassesIn(command.Manifest) {
 		if operator.RuntimeClasses[class] == nil {
