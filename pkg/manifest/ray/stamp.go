@@ -117,6 +117,7 @@ func (s StampInput) object(tree map[string]any) error {
 		return err
 	}
 	annotations[kube.EpochKey] = strconv.FormatInt(s.Epoch, 10)
+	delete(annotations, kube.HomeKey) // a manifest cannot say it
 	if s.Home != "" {
 		annotations[kube.HomeKey] = s.Home
 		for _, key := range ofAnotherCluster {

@@ -316,3 +316,23 @@ func TestStampAddsTheTermsOfFlavors(t *testing.T) {
 		t.Errorf("stamped with a flavor (-want +got):\n%s", diff)
 	}
 }
+
+// TestAManifestDoesNotNameItsHome: only Muster says in whose place an object is.
+func TestAManifestDoesNotNameItsHome(t *testing.T) {
+	t.Parallel()
+	object, err := Read([]byte(edit(t, glue, "  name: glue\n", "  name: glue\n  annotations: {muster.dev/home: east/other}\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, home := range []string{"", "west/glue"} {
+		input := stampOf("w1", "glue-x")
+		input.Home = home
+		manifest, err := Stamp(object.Manifest, object.Kind, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := clusterOf(t, manifest).Annotations[kube.HomeKey]; got != home {
+			t.Errorf("the home is %q, want %q", got, home)
+		}
+	}
+}

@@ -64,8 +64,9 @@ type Object struct {
 	// its own UID. It is suspended again at an eviction instead of being deleted. The
 	// RayCluster of such a RayJob is not Resumed: KubeRay copied the annotation to it.
 	Resumed bool
-	// Status is KubeRay's of an object in the place of a user's in another cluster, or in this one;
-	// nil of others.
+	// Home: it is in the place of a user's object in another cluster, or in this one.
+	Home bool
+	// Status is KubeRay's of an object in the place of a user's; nil of others.
 	Status json.RawMessage
 	// Outcome of a job that came to its end.
 	Outcome string
@@ -85,6 +86,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		EvictingAt: u.GetAnnotations()[kube.EvictingAtKey], Permitted: labels[kube.PermissionLabel] == kube.PermissionNeeded,
 		Stamped:  attempt > 0 && u.GetAnnotations()[kube.EpochKey] != "",
 		Resumed:  isResumed(u),
+		Home:     u.GetAnnotations()[kube.HomeKey] != "" && !isResumed(u), // of its own object a user may write it
 		Deleting: u.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(u) != nil, Controller: controllerOf(u),
 	}
 	o.DeletedAt, o.Finalizers = deletionOf(u)
@@ -99,7 +101,7 @@ func objectOf(kind string, u *unstructured.Unstructured) Object {
 		o.LastUsed = reportedTime(u, kube.LastUsedKey)
 	}
 	o.LastCheckpoint = reportedTime(u, kube.LastCheckpointKey)
-	if u.GetAnnotations()[kube.HomeKey] != "" {
+	if o.Home {
 		o.Status = statusOf(u)
 	}
 	return o

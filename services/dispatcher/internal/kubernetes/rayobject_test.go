@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"muster.dev/muster/pkg/kube"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -29,6 +30,30 @@ func TestARefusalReadsTheSame(t *testing.T) {
 			}})
 			if object.Message != c.want {
 				t.Errorf("the failure reads %q, want %q", object.Message, c.want)
+			}
+		})
+	}
+}
+
+// TestWhatIsInThePlaceOfAnother: what Muster has created says so; of an object that a user has
+// created and Muster has released it means nothing.
+func TestWhatIsInThePlaceOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		annotations map[string]any
+		want        bool
+	}{
+		"a copy":            {map[string]any{kube.HomeKey: "east/r"}, true},
+		"an object":         {map[string]any{}, false},
+		"a released object": {map[string]any{kube.HomeKey: "east/r", kube.SuspendedUIDKey: "u"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := objectOf(workload.KindRayCluster, &unstructured.Unstructured{Object: map[string]any{
+				"metadata": map[string]any{"uid": "u", "annotations": c.annotations}, "status": map[string]any{"state": "ready"},
+			}})
+			if object.Home != c.want || (object.Status != nil) != c.want {
+				t.Errorf("in the place of another: %t, with the status %s; want %t", object.Home, object.Status, c.want)
 			}
 		})
 	}

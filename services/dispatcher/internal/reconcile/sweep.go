@@ -64,8 +64,8 @@ func (s *sweeper) sweep(ctx context.Context, truth Truth) {
 	s.workloads.dropForgotten(s.now())
 	s.confirmCommands(ctx, truth)
 	for _, object := range s.cache.Objects() {
-		if s.isKnown(object.Workload, object.Attempt) || !object.Stamped || object.Deleting || object.Outcome != "" || ctx.Err() != nil {
-			continue // known, not made by Muster, on its way out, or a finished job that its owner may want to read
+		if s.isKnown(object.Workload, object.Attempt) || !object.Stamped || object.Deleting || isKept(&object) || ctx.Err() != nil {
+			continue // known, not made by Muster, on its way out, or to be read
 		}
 		holds, err := s.holdsPlaces(ctx, truth, object.Workload, object.Attempt)
 		if err != nil {
@@ -78,6 +78,10 @@ func (s *sweeper) sweep(ctx context.Context, truth Truth) {
 	s.sweepPods(ctx, truth)
 	s.sweepRequests(ctx, truth)
 }
+
+// isKept reports whether it is a finished job that its owner may want to read. One in the place of a
+// user's object is read at that.
+func isKept(object *kubernetes.Object) bool { return object.Outcome != "" && !object.Home }
 
 // isKnown reports whether there is a command for the attempt, or for one after
 // which it does not come.
@@ -99,7 +103,7 @@ func (s *sweeper) holdsPlaces(ctx context.Context, truth Truth, id workload.ID, 
 
 func (s *sweeper) removeOrphan(ctx context.Context, cached kubernetes.Object) {
 	object, err := s.cluster.Get(ctx, cached.Kind, cached.Namespace, cached.Name)
-	if err == nil && (object == nil || object.UID != cached.UID || object.Workload != cached.Workload || !object.Stamped || object.Outcome != "") {
+	if err == nil && (object == nil || object.UID != cached.UID || object.Workload != cached.Workload || !object.Stamped || isKept(object)) {
 		return // it is not any more what the cache shows
 	}
 	if err == nil {

@@ -159,6 +159,9 @@ func TestALaterAttemptIsReported(t *testing.T) {
 	}
 }
 
+// finishedCopy makes it a job in the place of a user's that has come to its end.
+func finishedCopy(o *kubernetes.Object) { o.Outcome, o.Home = event.OutcomeFailed, true }
+
 // TestSweepRemovesOrphans: an object of ours goes when queue-manager answers that its
 // workload does not hold places in that attempt, and when it is still what the cache
 // shows.
@@ -183,6 +186,7 @@ func TestSweepRemovesOrphans(t *testing.T) {
 		"not made by Muster":         {listed: func(o *kubernetes.Object) { o.Stamped = false }},
 		"on its way out":             {listed: func(o *kubernetes.Object) { o.Deleting = true }},
 		"a finished job":             {listed: func(o *kubernetes.Object) { o.Outcome = event.OutcomeFailed }},
+		"a finished copy":            {listed: finishedCopy, live: finishedCopy, removed: true},
 		"another one by now":         {live: func(o *kubernetes.Object) { o.UID = "another" }},
 		"another workload's by now":  {live: func(o *kubernetes.Object) { o.Workload = "other" }},
 		"it has finished by now":     {live: func(o *kubernetes.Object) { o.Outcome = event.OutcomeSucceeded }},
