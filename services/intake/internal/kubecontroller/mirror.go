@@ -182,6 +182,9 @@ func (c *Controller) mirror(ctx context.Context, object *unstructured.Unstructur
 // because an earlier process may have written more; noted is whether that has seen the end, too.
 func (k *tracked) homeStatus(kind string, noted bool) (status map[string]any, known bool) {
 	if !k.placed() {
+		if k.endsJob(kind) {
+			return endedStatus(nil, k.record), !noted // while it waited
+		}
 		return suspendedStatus(kind), true
 	}
 	phase := k.record.Phase
@@ -204,6 +207,11 @@ func (k *tracked) homeStatus(kind string, noted bool) (status map[string]any, kn
 		return map[string]any{"jobDeploymentStatus": "Initializing"}, true
 	}
 	return map[string]any{}, true
+}
+
+// endsJob reports whether the object is a RayJob whose workload has ended, and was not cancelled.
+func (k *tracked) endsJob(kind string) bool {
+	return kind == workload.KindRayJob && k.record != nil && k.record.Phase.Final() && k.record.Phase != workload.Cancelled
 }
 
 // present is the status of the object in the place of the one that moves, in this attempt; nil while

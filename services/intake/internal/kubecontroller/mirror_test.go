@@ -140,6 +140,7 @@ func TestTheStatusAtHome(t *testing.T) {
 		phase          workload.Phase
 		attempt        int // of the status
 		unasked, noted bool
+		unplaced       bool
 		want           status // nil when nothing is written
 	}{
 		"waits":                       {kind: job, status: running, phase: workload.Queued, attempt: 1, want: status{"jobDeploymentStatus": "Suspended"}},
@@ -155,6 +156,10 @@ func TestTheStatusAtHome(t *testing.T) {
 		"the end is not seen":         {kind: job, status: running, phase: workload.Succeeded, attempt: 1, want: status{"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "jobId": "j"}},
 		"the failure is not seen":     {kind: job, phase: workload.Failed, attempt: 1, want: status{"jobDeploymentStatus": "Failed", "jobStatus": "FAILED", "message": "why"}},
 		"the end was written before":  {kind: job, phase: workload.Succeeded, noted: true},
+		"it fails while it waits":     {kind: job, phase: workload.Failed, unplaced: true, want: status{"jobDeploymentStatus": "Failed", "jobStatus": "FAILED", "message": "why"}},
+		"it failed before":            {kind: job, phase: workload.Failed, unplaced: true, noted: true},
+		"cancelled while it waits":    {kind: job, phase: workload.Cancelled, unplaced: true, want: status{"jobDeploymentStatus": "Suspended"}},
+		"a RayCluster that fails":     {kind: cluster, phase: workload.Failed, unplaced: true, want: status{"state": "suspended"}},
 		"cancelled":                   {kind: job, status: running, phase: workload.Cancelled, attempt: 1, want: status{"jobDeploymentStatus": "Suspended"}},
 		"cancelled long ago":          {kind: job, phase: workload.Cancelled, attempt: 1, noted: true},
 		"a RayCluster that waits":     {kind: cluster, phase: workload.Queued, attempt: 1, want: status{"state": "suspended"}},
@@ -166,6 +171,9 @@ func TestTheStatusAtHome(t *testing.T) {
 			t.Parallel()
 			record := placedIn("west", c.phase)
 			record.Reason = &workload.Reason{Message: "why"}
+			if c.unplaced {
+				record.Cluster = ""
+			}
 			k := tracked{record: record, mirrored: mirrored{asked: !c.unasked, last: query.HomeStatus{Cluster: "west", Attempt: c.attempt, Status: json.RawMessage(c.status)}}}
 			got, known := k.homeStatus(c.kind, c.noted)
 			if diff := cmp.Diff(c.want, got); known != (c.want != nil) || known && diff != "" {
