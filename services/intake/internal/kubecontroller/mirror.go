@@ -148,10 +148,10 @@ func (k *tracked) placeText(moves bool) string {
 	return k.record.Cluster + "/" + k.record.ObjectName()
 }
 
-// staleText is the text of the annotation: since when the status of an object that moves is not
-// known.
+// staleText is the text of the annotation: since when the status of what runs in the place of an
+// object that moves is not known.
 func (k *tracked) staleText(moves bool) string {
-	if !moves || k.mirrored.stale.IsZero() {
+	if !moves || !k.placed() || k.mirrored.stale.IsZero() {
 		return ""
 	}
 	return k.mirrored.stale.UTC().Format(time.RFC3339)

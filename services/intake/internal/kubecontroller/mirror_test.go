@@ -255,3 +255,14 @@ func FuzzStatus(f *testing.F) {
 		}
 	})
 }
+
+// TestNothingIsStaleOfOneThatWaits: what ran in its place is gone, and nothing is asked.
+func TestNothingIsStaleOfOneThatWaits(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[workload.Phase]string{workload.Running: "2026-01-01T00:00:00Z", workload.Queued: ""} {
+		k := tracked{record: placedIn("west", phase), mirrored: mirrored{stale: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+		if got := k.staleText(true); got != want {
+			t.Errorf("%s: stale since %q, want %q", phase, got, want)
+		}
+	}
+}
