@@ -184,7 +184,11 @@ func TestTheStatusAtHome(t *testing.T) {
 }
 
 // UID implements Cluster: what the API server has beside the object that the cache shows.
-func (l *lossy) UID(context.Context, Key) (string, error) { return l.uid, nil }
+func (l *lossy) UID(context.Context, Key) (string, error) {
+	err := l.uidErr
+	l.uidErr = nil
+	return l.uid, err
+}
 
 // TestTheWorkloadOfAVanishedObjectIsCancelled: what runs elsewhere for an object that is gone ends,
 // unless the API server has the object all the same.
@@ -214,6 +218,32 @@ func TestTheWorkloadOfAVanishedObjectIsCancelled(t *testing.T) {
 			d.Resync(t.Context())
 			if len(l.cancels) != c.cancels {
 				t.Errorf("cancelled %d times, want %d", len(l.cancels), c.cancels)
+			}
+		})
+	}
+}
+
+// TestWhatIsRefusedForOneKeepsNoOtherRunning: but where nothing answers, no more is asked.
+func TestWhatIsRefusedForOneKeepsNoOtherRunning(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err     error
+		cancels int
+	}{
+		"refused by the API server": {apierrors.NewForbidden(ray.Resource("rayclusters").GroupResource(), "one", nil), 1},
+		"refused by queue-manager":  {&query.ProblemError{}, 1},
+		"no answer":                 {errors.New("no answer"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &lossy{uidErr: c.err}
+			record := placedIn("west", workload.Running)
+			d := New(Options{Cluster: "c", Logger: zap.NewNop(), Placed: func(context.Context) ([]workload.Record, error) {
+				return []workload.Record{*record, *record}, nil
+			}}, l)
+			d.SetCluster(l)
+			if err := d.cancelVanished(t.Context()); !errors.Is(err, c.err) || len(l.cancels) != c.cancels {
+				t.Errorf("cancelled %d times, want %d; error %v", len(l.cancels), c.cancels, err)
 			}
 		})
 	}

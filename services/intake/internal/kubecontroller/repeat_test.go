@@ -52,6 +52,7 @@ type lossy struct {
 	statuses             int // how often one was written
 	refusesStatus        error
 	uid                  string // of the object of that name in the API server
+	uidErr               error  // the first answer to the question for it
 }
 
 func (l *lossy) Object(Key) *unstructured.Unstructured {

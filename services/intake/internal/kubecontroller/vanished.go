@@ -2,13 +2,16 @@ package kubecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"muster.dev/muster/pkg/kube/apiserver"
 	"muster.dev/muster/pkg/message/event"
+	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -20,31 +23,44 @@ type uncached interface {
 
 // cancelVanished cancels the workloads that run elsewhere for objects that are gone: their finalizer
 // was taken off by force while no controller ran. Of an object that is released at home the dispatcher
-// sees that it is gone.
+// sees that it is gone. What is refused for one keeps no other from it; without an answer the rest
+// waits for the next time.
 func (c *Controller) cancelVanished(ctx context.Context) error {
 	placed, err := c.options.Placed(ctx)
 	if err != nil {
 		return err
 	}
+	var failed error
 	for i := range placed {
 		w := &placed[i]
 		key, known := keyOf(&w.Workload)
 		if !known || w.CancelRequested || c.Tracks(w.ID) {
 			continue
 		}
-		uid, err := c.cluster.UID(ctx, key)
-		if err != nil {
-			return err
+		err := c.cancelIfGone(ctx, w, key)
+		failed = errors.Join(failed, err)
+		var refused *query.ProblemError
+		if !apiserver.Decided(err) && !errors.As(err, &refused) {
+			break
 		}
-		if uid != "" && c.ID(uid) == w.ID {
-			continue // the watch will show it
-		}
-		if _, err := c.messages.Cancel(ctx, w.Queue, "", &event.WorkloadCancel{Workload: w.ID, Why: key.String() + " is gone"}); err != nil {
-			return fmt.Errorf("cancel workload %s, whose object is gone: %w", w.ID, err)
-		}
-		c.options.Logger.Warn("the object of a workload that runs elsewhere is gone; cancelling the workload",
-			zap.String("workload", string(w.ID)), zap.Stringer("object", key), zap.String("cluster", w.Cluster))
 	}
+	return failed
+}
+
+// cancelIfGone cancels the workload if the API server does not have its object.
+func (c *Controller) cancelIfGone(ctx context.Context, w *workload.Record, key Key) error {
+	uid, err := c.cluster.UID(ctx, key)
+	if err != nil {
+		return err
+	}
+	if uid != "" && c.ID(uid) == w.ID {
+		return nil // the watch will show it
+	}
+	if _, err := c.messages.Cancel(ctx, w.Queue, "", &event.WorkloadCancel{Workload: w.ID, Why: key.String() + " is gone"}); err != nil {
+		return fmt.Errorf("cancel workload %s, whose object is gone: %w", w.ID, err)
+	}
+	c.options.Logger.Warn("the object of a workload that runs elsewhere is gone; cancelling the workload",
+		zap.String("workload", string(w.ID)), zap.Stringer("object", key), zap.String("cluster", w.Cluster))
 	return nil
 }
 
