@@ -3,7 +3,9 @@ package kubecontroller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"muster.dev/muster/pkg/kube"
+	"muster.dev/muster/pkg/kube/apiserver"
 	"muster.dev/muster/pkg/message/query"
 	"muster.dev/muster/pkg/service/pause"
 	"muster.dev/muster/pkg/spec/workload"
@@ -159,20 +162,41 @@ func (k *tracked) staleText(moves bool) string {
 
 // mirror writes the status of an object that moves, before the annotation with its state, which tells
 // the next process that the status is written. One that the API server refuses is not written
-// again: it comes from another cluster, which may have another version of KubeRay.
+// again: it comes from another cluster, which may have another version of KubeRay. Of the last one of
+// a RayJob the end is written.
 func (c *Controller) mirror(ctx context.Context, object *unstructured.Unstructured, id workload.ID, k tracked) error {
 	status, known := k.homeStatus(object.GetKind(), ended(object.GetAnnotations()[kube.StateKey]))
 	if !known || reflect.DeepEqual(status, k.mirrored.written) {
 		return nil
 	}
 	err := c.cluster.ReplaceStatus(ctx, object, status)
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	if refuses(err) {
 		c.options.Logger.Warn("the API server refuses the status of what runs in the place of an object; leaving the one it has",
 			zap.String("workload", string(id)), zap.Stringer("object", k.key), zap.String("cluster", k.mirrored.last.Cluster), zap.Error(err))
-		err = nil
+		err = c.writeEnd(ctx, object, k)
 	}
 	if err == nil {
 		c.note(id, func(kept *tracked) { kept.mirrored.written = status })
+	}
+	return err
+}
+
+// refuses reports whether the API server has refused a status, and neither failed nor may take it
+// when it is sent again.
+func refuses(err error) bool {
+	var answer apierrors.APIStatus
+	passes := apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)
+	return errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError && apiserver.Decided(err) && !passes
+}
+
+// writeEnd writes the end of a RayJob and nothing else of its last status, if that end is known.
+func (c *Controller) writeEnd(ctx context.Context, object *unstructured.Unstructured, k tracked) error {
+	if !k.endsJob(object.GetKind()) {
+		return nil
+	}
+	err := c.cluster.ReplaceStatus(ctx, object, endedStatus(nil, k.record))
+	if refuses(err) {
+		return nil
 	}
 	return err
 }

@@ -90,18 +90,68 @@ func TestAStatusIsMirrored(t *testing.T) {
 }
 
 // TestAStatusThatIsRefusedIsNotWrittenAgain: the object keeps the one that it has, and what else is
-// written on it goes on.
+// written on it goes on. A failure of the API server is no refusal.
 func TestAStatusThatIsRefusedIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := &lossy{object: movingCluster(), record: placedIn("west", workload.Running), refusesStatus: apierrors.NewBadRequest("no such field")}
-		mirrors(t, l, func(ids []workload.ID) ([]query.HomeStatus, error) {
-			return []query.HomeStatus{{Workload: ids[0], Cluster: "west", Attempt: 1, Status: json.RawMessage(`{"state":"odd"}`)}}, nil
-		}, time.Minute)
-		if l.statuses > 2 || l.annotated[kube.StateKey] != kube.StateAdmitted {
-			t.Errorf("written %d times, and the state is %q", l.statuses, l.annotated[kube.StateKey])
-		}
-	})
+	for name, c := range map[string]struct {
+		err   error
+		again bool
+	}{
+		"an unknown field": {apierrors.NewBadRequest("no such field"), false},
+		"no right to it":   {apierrors.NewForbidden(ray.Resource("rayclusters").GroupResource(), "one", nil), false},
+		"too large":        {apierrors.NewRequestEntityTooLargeError("3 MB"), false},
+		"another process":  {apierrors.NewConflict(ray.Resource("rayclusters").GroupResource(), "one", nil), true},
+		"a failure":        {apierrors.NewInternalError(errors.New("failed")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				refuse := func(map[string]any) error { return c.err }
+				l := &lossy{object: movingCluster(), record: placedIn("west", workload.Running), refusesStatus: refuse}
+				mirrors(t, l, func(ids []workload.ID) ([]query.HomeStatus, error) {
+					return []query.HomeStatus{{Workload: ids[0], Cluster: "west", Attempt: 1, Status: json.RawMessage(`{"state":"odd"}`)}}, nil
+				}, time.Minute)
+				if again, marked := l.statuses > 2, l.annotated[kube.StateKey] == kube.StateAdmitted; again != c.again || !marked {
+					t.Errorf("written %d times, and the state is %q", l.statuses, l.annotated[kube.StateKey])
+				}
+			})
+		})
+	}
+}
+
+// TestTheEndOfARefusedStatusIsWritten: whoever waits for a job at home sees its end.
+func TestTheEndOfARefusedStatusIsWritten(t *testing.T) {
+	t.Parallel()
+	before := map[string]any{"jobDeploymentStatus": "Running"}
+	for phase, want := range map[workload.Phase]map[string]any{
+		workload.Succeeded: {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"},
+		workload.Failed:    {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED"},
+		workload.Running:   before,
+		workload.Cancelled: before,
+	} {
+		t.Run(string(phase), func(t *testing.T) {
+			t.Parallel()
+			l := &lossy{object: movingCluster(), refusesStatus: func(status map[string]any) error {
+				if status["odd"] != nil || phase == workload.Cancelled {
+					return apierrors.NewBadRequest("no such field")
+				}
+				return nil
+			}}
+			l.object.SetKind(workload.KindRayJob)
+			l.object.Object["status"] = before
+			d := New(Options{Cluster: "c", Logger: zap.NewNop()}, l)
+			d.SetCluster(l)
+			k := tracked{record: placedIn("west", phase), mirrored: mirrored{
+				asked: true, last: query.HomeStatus{Cluster: "west", Attempt: 1, Status: json.RawMessage(`{"jobDeploymentStatus":"Complete","odd":1}`)},
+			}}
+			if err := d.mirror(t.Context(), l.object, k.record.ID, k); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, l.object.Object["status"]); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestAMovedObjectStaysUntilNothingRuns: unlike an object whose own pods Kubernetes deletes with it.

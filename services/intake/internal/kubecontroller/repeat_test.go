@@ -49,10 +49,10 @@ type lossy struct {
 	questions            int      // for the record
 	events               []string // as type reason: message
 	annotated            map[string]string
-	statuses             int // how often one was written
-	refusesStatus        error
-	uid                  string // of the object of that name in the API server
-	uidErr               error  // the first answer to the question for it
+	statuses             int                               // how often one was written
+	refusesStatus        func(status map[string]any) error // nil to refuse none
+	uid                  string                            // of the object of that name in the API server
+	uidErr               error                             // the first answer to the question for it
 }
 
 func (l *lossy) Object(Key) *unstructured.Unstructured {
@@ -100,9 +100,14 @@ func (l *lossy) RecordEvent(_ context.Context, _ *unstructured.Unstructured, war
 func (l *lossy) ReplaceStatus(_ context.Context, _ *unstructured.Unstructured, status map[string]any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.object.Object["status"] = status
 	l.statuses++
-	return l.refusesStatus
+	if l.refusesStatus != nil {
+		if err := l.refusesStatus(status); err != nil {
+			return err
+		}
+	}
+	l.object.Object["status"] = status
+	return nil
 }
 
 func (l *lossy) WriteStatus(_ context.Context, _ *unstructured.Unstructured, status map[string]any) error {
