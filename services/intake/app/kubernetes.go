@@ -83,7 +83,7 @@ type exchange interface {
 }
 
 func exchangeOf(config *Config, b *bus.Bus, runtime *service.Runtime) exchange {
-	queries := query.NewClient(b.Conn())
+	queries := query.NewClient(b.Conn()).Patient()
 	if config.MemberQueues != "" {
 		return memberMessages{config.Cluster, split(config.MemberQueues), queries, runtime.Tracer}
 	}

@@ -29,6 +29,9 @@ const (
 	statusesEvery = 2 * time.Second
 	// staleAfter is how long questions may fail before the objects are marked with that.
 	staleAfter = 30 * time.Second
+	// mostSilent is after how many questions in a row without an answer no more are asked until the
+	// next round: each takes seconds.
+	mostSilent = 3
 	// otherManager is the manager that KubeRay knows beside itself.
 	otherManager = "kueue.x-k8s.io/multikueue"
 )
@@ -52,6 +55,8 @@ type mirrored struct {
 	asked bool
 	// settled: the workload has ended, and the answer is from after that.
 	settled bool
+	// heard is when the last answer came or, before the first, when it was due.
+	heard time.Time
 	// stale is since when there is no answer; zero while there is one.
 	stale time.Time
 	// written is the status that this process wrote last; nil before.
@@ -61,27 +66,32 @@ type mirrored struct {
 // keepStatuses asks for the statuses of what runs in the place of objects, and has the objects
 // marked with them, until ctx ends.
 func (c *Controller) keepStatuses(ctx context.Context) {
-	answered := time.Now()
 	for pause.For(ctx, statusesEvery) == nil {
-		failed := false
-		for ids := range slices.Chunk(c.elsewhere(), query.MostHomeStatuses) {
-			statuses, err := c.options.Statuses(ctx, ids)
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				c.options.Logger.Debug("no statuses of what runs in the place of objects", zap.Error(err))
-				failed = true
-				break
-			}
-			c.noteStatuses(ids, statuses)
-		}
-		if !failed {
-			answered = time.Now()
-		} else if time.Since(answered) > staleAfter {
-			c.noteStale(answered)
-		}
+		c.askStatuses(ctx)
 	}
+}
+
+// askStatuses asks for each status once, but for what is left after mostSilent questions in a row
+// have had no answer.
+func (c *Controller) askStatuses(ctx context.Context) {
+	ids := c.elsewhere()
+	for silent := 0; len(ids) > 0 && silent < mostSilent; {
+		part := ids[:min(len(ids), query.MostHomeStatuses)]
+		ids = ids[len(part):]
+		statuses, err := c.options.Statuses(ctx, part)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			c.options.Logger.Debug("no statuses of what runs in the place of objects", zap.Error(err))
+			silent++
+			c.noteSilence(part)
+			continue
+		}
+		silent = 0
+		c.noteStatuses(part, statuses)
+	}
+	c.noteSilence(ids)
 }
 
 // elsewhere returns the workloads with an object in the place of theirs.
@@ -107,6 +117,7 @@ func (c *Controller) noteStatuses(ids []workload.ID, statuses []query.HomeStatus
 		if k == nil {
 			continue
 		}
+		k.mirrored.heard = time.Now()
 		if !k.mirrored.stale.IsZero() {
 			k.mirrored.stale = time.Time{}
 			mark(k)
@@ -125,13 +136,18 @@ func (c *Controller) noteStatuses(ids []workload.ID, statuses []query.HomeStatus
 	}
 }
 
-// noteStale has the objects marked whose statuses are not known any more.
-func (c *Controller) noteStale(since time.Time) {
-	for _, id := range c.elsewhere() {
+// noteSilence has the objects marked whose statuses are not known any more.
+func (c *Controller) noteSilence(ids []workload.ID) {
+	now := time.Now()
+	for _, id := range ids {
 		c.note(id, func(k *tracked) {
-			if k.mirrored.stale.IsZero() {
-				k.mirrored.stale = since
-				c.marks.AddAfter(k.key, k.untilMark(time.Now()))
+			m := &k.mirrored
+			switch {
+			case m.heard.IsZero():
+				m.heard = now
+			case m.stale.IsZero() && now.Sub(m.heard) > staleAfter:
+				m.stale = m.heard
+				c.marks.AddAfter(k.key, k.untilMark(now))
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package kubecontroller
 
 import (
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/manifest/appwrapper"
 	"muster.dev/muster/pkg/message/event"
@@ -101,6 +102,9 @@ func (k *tracked) learn(record *workload.Record) {
 		k.standing = Standing{} // of a wait that is over
 	}
 	k.record, k.rejected, k.submitted, k.submittedBefore = record, nil, publication{}, true
+	if !k.placed() {
+		k.mirrored.heard, k.mirrored.stale = time.Time{}, time.Time{} // nothing is asked about
+	}
 	k.unannounced = k.unannounced || record.Phase == workload.Queued
 }
 
