@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"muster.dev/muster/pkg/manifest/bundle"
+	"muster.dev/muster/pkg/manifest/ray"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
+	"muster.dev/muster/services/dispatcher/internal/gang"
+	"muster.dev/muster/services/dispatcher/internal/kubernetes"
 )
 
 // TestAWrappedJobReportsThePodsThatItNeedsYet: the places of pods that have succeeded are given
@@ -46,5 +49,43 @@ func TestAWrappedJobReportsThePodsThatItNeedsYet(t *testing.T) {
 	want := map[string]int{"a": 1}
 	if err := p.see(t, 1); err != nil || !maps.Equal(p.status.Sizes, want) || !maps.Equal(p.status.Keeps, want) {
 		t.Errorf("reported are %v and %v, %v; want %v", p.status.Sizes, p.status.Keeps, err, want)
+	}
+}
+
+// TestSizesAreKnownWithoutTheirCluster: while a wrapped RayJob has no RayCluster, or a second one,
+// the pods that a Job needs yet are reported with the sizes that were known of the RayJob.
+func TestSizesAreKnownWithoutTheirCluster(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"", "1."} {
+		p := play(t)
+		p.cluster.clusters = []kubernetes.Object{{
+			Kind: ray.RayCluster, Namespace: "n", Workload: "w", Attempt: 1, Owned: true, Controller: gang.Controller{Kind: ray.RayJob, Name: "train"},
+			Sizes: map[string]int{"g": 2}, Keeps: map[string]int{"g": 3},
+		}}
+		of := p.cluster.clusters[0]
+		command := &event.GangCommand{Workload: "w", Cluster: "c", Attempt: 1, State: event.Present, Kind: workload.KindAppWrapper, Namespace: "n", Name: "w"}
+		p.Command(command)
+		pass := p.newPass(p.workloads.get("w"), command)
+		w := &wrappedObjects{items: []*wrappedItem{
+			{item: bundle.Item{PodSetPrefix: prefix}, id: bundle.Identity{APIVersion: ray.GroupVersion, Kind: ray.RayJob, Name: "train"}},
+			{item: bundle.Item{Templates: []bundle.Template{{PodSet: "job"}}}, id: bundle.Identity{APIVersion: "batch/v1", Kind: "Job", Name: "job"}},
+		}}
+		for i, step := range []struct {
+			clusters           []kubernetes.Object
+			left, sizes, keeps map[string]int
+		}{
+			{nil, nil, nil, nil},
+			{[]kubernetes.Object{of}, nil, map[string]int{prefix + "g": 2}, map[string]int{prefix + "g": 3}},
+			{nil, nil, map[string]int{prefix + "g": 2}, map[string]int{prefix + "g": 3}},
+			{nil, map[string]int{"job": 1}, map[string]int{prefix + "g": 2, "job": 1}, map[string]int{prefix + "g": 3, "job": 1}},
+			{[]kubernetes.Object{of, of}, nil, map[string]int{prefix + "g": 2}, map[string]int{prefix + "g": 3}},
+		} {
+			p.cluster.clusters = step.clusters
+			sizes, keeps := w.sizes(pass, step.left)
+			if !maps.Equal(sizes, step.sizes) || !maps.Equal(keeps, step.keeps) || (sizes == nil) != (step.sizes == nil) {
+				t.Errorf("step %d: sizes %v and %v, want %v and %v", i, sizes, keeps, step.sizes, step.keeps)
+			}
+			pass.status.Sizes, pass.status.Keeps = sizes, keeps
+		}
 	}
 }

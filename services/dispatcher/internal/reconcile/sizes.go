@@ -3,6 +3,7 @@ package reconcile
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"muster.dev/muster/pkg/manifest/bundle"
@@ -26,11 +27,11 @@ func (p *pass) raySizes(object *kubernetes.Object) (sizes, keeps map[string]int,
 
 // sizes are the sizes of the worker groups of all wrapped Ray objects, by pod set, and those of
 // the other objects that need fewer pods by now (left). Of a Ray object that has none or several
-// RayClusters nothing is known; when that is so of all, the maps are nil.
+// RayClusters they are those that were reported last; when nothing is known of all, the maps are nil.
 func (w *wrappedObjects) sizes(p *pass, left map[string]int) (sizes, keeps map[string]int) {
-	if len(left) > 0 {
-		sizes, keeps = maps.Clone(left), maps.Clone(left)
-	}
+	sizes, keeps = map[string]int{}, map[string]int{}
+	maps.Copy(sizes, left)
+	maps.Copy(keeps, left)
 	clusters := p.clusters()
 	for _, one := range w.items {
 		if one.err != nil || !bundle.IsRay(one.id) {
@@ -38,16 +39,31 @@ func (w *wrappedObjects) sizes(p *pass, left map[string]int) (sizes, keeps map[s
 		}
 		of := slices.DeleteFunc(slices.Clone(clusters), func(c kubernetes.Object) bool { return !isClusterOf(c, one.id) })
 		if len(of) != 1 {
+			w.takeOver(sizes, p.status.Sizes, one.item.PodSetPrefix)
+			w.takeOver(keeps, p.status.Keeps, one.item.PodSetPrefix)
 			continue
-		}
-		if sizes == nil {
-			sizes, keeps = map[string]int{}, map[string]int{}
 		}
 		for group, size := range of[0].Sizes {
 			sizes[one.item.PodSetPrefix+group], keeps[one.item.PodSetPrefix+group] = size, of[0].Keeps[group]
 		}
 	}
+	if len(sizes) == 0 {
+		return nil, nil
+	}
 	return sizes, keeps
+}
+
+// takeOver copies what was reported of the Ray object whose pod sets have the prefix. It is empty
+// when there is one Ray object; the pod sets of other objects are in their templates.
+func (w *wrappedObjects) takeOver(sizes, reported map[string]int, prefix string) {
+	for name, size := range reported {
+		others := slices.ContainsFunc(w.items, func(one *wrappedItem) bool {
+			return slices.ContainsFunc(one.item.Templates, func(t bundle.Template) bool { return t.PodSet == name })
+		})
+		if strings.HasPrefix(name, prefix) && !others {
+			sizes[name] = size
+		}
+	}
 }
 
 // isClusterOf reports whether the RayCluster is the wrapped object or KubeRay made
