@@ -143,8 +143,8 @@ type GangStatus struct {
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
 	// Refused: the object can never be created; Message is why.
 	Refused bool `json:"refused,omitempty"`
-	// Mendable, with Refused: an administrator can mend that, by a right or a quota. The
-	// workload waits and is tried again.
+	// Mendable, with Refused: an administrator can mend that, by a right or a quota, or by the
+	// deletion of what has the name of a copy. The workload waits and is tried again.
 	Mendable bool `json:"mendable,omitempty"`
 	// Permitted: the object of this attempt carries the mark by which every dispatcher of the
 	// cluster stops it when the permission has run out.

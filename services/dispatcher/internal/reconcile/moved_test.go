@@ -108,6 +108,24 @@ func TestAManifestOfAnotherClusterReleasesNothing(t *testing.T) {
 	}
 }
 
+// Who takes the name of a copy between two attempts does not end the workload.
+func TestTheNameOfACopyIsTaken(t *testing.T) {
+	t.Parallel()
+	for home, mends := range map[string]bool{"east": true, "": false} {
+		p, command := play(t), movedCommand(t, event.Present)
+		command.Home = home
+		p.cluster.objects["r-w"] = rayOf("other", 1)
+		p.cluster.objects["r-w"].Name = "r-w"
+		p.Command(&command)
+		if err := p.see(t, 1); err != nil {
+			t.Fatal(err)
+		}
+		if !p.status.Refused || p.status.Mendable != mends || !strings.Contains(p.status.Message, errForeign.Error()) {
+			t.Errorf("of cluster %q: status %+v; want it refused, and mendable: %t", home, p.status, mends)
+		}
+	}
+}
+
 // KubeRay's status of what stands for a user's object is reported, and its change is news.
 func TestTheStatusOfACopyIsReported(t *testing.T) {
 	t.Parallel()

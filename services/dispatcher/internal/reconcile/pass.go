@@ -135,7 +135,8 @@ func (p *pass) report(ctx context.Context) error {
 func (p *pass) refuse(ctx context.Context, cause error) (time.Duration, error) {
 	p.metrics.refused.Inc()
 	p.logger.Warn("object refused", zap.String("workload", string(p.status.Workload)), zap.Error(cause))
-	p.status.Refused, p.status.Mendable, p.status.Message = true, mendable(cause), cause.Error()
+	taken := p.command.Home != "" && errors.Is(cause, errForeign) // the name is not the user's choice
+	p.status.Refused, p.status.Mendable, p.status.Message = true, taken || mendable(cause), cause.Error()
 	return 0, p.report(ctx)
 }
 
