@@ -20,6 +20,7 @@
 //	resync.go                    asking queue-manager for the workloads of all objects
 //	creator.go                   as whom an object is submitted
 //	marks.go, events.go          the mark of an object: how often, and with what
+//	statuses.go                  asking queue-manager how what runs in the place of objects is
 //	mirror.go, vanished.go       the status of an object whose gang may run in another cluster, and its end
 //	estimates.go                 when workloads that wait will start, as part of the mark
 //	bounded.go                   bounds the time and memory of reading an object

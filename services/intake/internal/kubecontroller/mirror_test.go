@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -235,72 +233,6 @@ func TestTheStatusAtHome(t *testing.T) {
 	}
 }
 
-// UID implements Cluster: what the API server has beside the object that the cache shows.
-func (l *lossy) UID(context.Context, Key) (string, error) {
-	err := l.uidErr
-	l.uidErr = nil
-	return l.uid, err
-}
-
-// TestTheWorkloadOfAVanishedObjectIsCancelled: what runs elsewhere for an object that is gone ends,
-// unless the API server has the object all the same.
-func TestTheWorkloadOfAVanishedObjectIsCancelled(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		uid       string // in the API server
-		kind      string
-		requested bool
-		cancels   int
-	}{
-		"it is gone":                   {"", workload.KindRayCluster, false, 1},
-		"another one has its name":     {"v", workload.KindRayCluster, false, 1},
-		"the cache does not show it":   {"u", workload.KindRayCluster, false, 0},
-		"it is being cancelled":        {"", workload.KindRayCluster, true, 0},
-		"a kind that this cannot read": {"", workload.KindAppWrapper, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := &lossy{uid: c.uid}
-			record := placedIn("west", workload.Running)
-			record.Kind, record.CancelRequested = c.kind, c.requested
-			d := New(Options{Cluster: "c", Logger: zap.NewNop(), Placed: func(context.Context) ([]workload.Record, error) {
-				return []workload.Record{*record}, nil
-			}}, l)
-			d.SetCluster(l)
-			d.Resync(t.Context())
-			if len(l.cancels) != c.cancels {
-				t.Errorf("cancelled %d times, want %d", len(l.cancels), c.cancels)
-			}
-		})
-	}
-}
-
-// TestWhatIsRefusedForOneKeepsNoOtherRunning: but where nothing answers, no more is asked.
-func TestWhatIsRefusedForOneKeepsNoOtherRunning(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		err     error
-		cancels int
-	}{
-		"refused by the API server": {apierrors.NewForbidden(ray.Resource("rayclusters").GroupResource(), "one", nil), 1},
-		"refused by queue-manager":  {&query.ProblemError{}, 1},
-		"no answer":                 {errors.New("no answer"), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := &lossy{uidErr: c.err}
-			record := placedIn("west", workload.Running)
-			d := New(Options{Cluster: "c", Logger: zap.NewNop(), Placed: func(context.Context) ([]workload.Record, error) {
-				return []workload.Record{*record, *record}, nil
-			}}, l)
-			d.SetCluster(l)
-			if err := d.cancelVanished(t.Context()); !errors.Is(err, c.err) || len(l.cancels) != c.cancels {
-				t.Errorf("cancelled %d times, want %d; error %v", len(l.cancels), c.cancels, err)
-			}
-		})
-	}
-}
-
 // TestAStatusOfOneThatWaitsIsWrittenOnce: not with each reason, and not by each process.
 func TestAStatusOfOneThatWaitsIsWrittenOnce(t *testing.T) {
 	t.Parallel()
@@ -346,54 +278,5 @@ func TestNothingIsStaleOfOneThatWaits(t *testing.T) {
 		if got := k.staleText(true); got != want {
 			t.Errorf("%s: stale since %q, want %q", phase, got, want)
 		}
-	}
-}
-
-// TestSilenceIsThatOfSome: what has no answer keeps no other from being asked about and marks none,
-// but where nothing answers, few questions are asked, and all are marked.
-func TestSilenceIsThatOfSome(t *testing.T) {
-	t.Parallel()
-	const parts = 6
-	for name, c := range map[string]struct {
-		silent    func(part int) bool
-		questions int // of each round
-		stale     int // parts
-	}{
-		"all answer":       {func(int) bool { return false }, parts, 0},
-		"the first do not": {func(part int) bool { return part < 2 }, parts, 2},
-		"none answers":     {func(int) bool { return true }, mostSilent, parts},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				questions, rounds := 0, 0
-				d := New(Options{Cluster: "c", Logger: zap.NewNop(), Statuses: func(_ context.Context, ids []workload.ID) ([]query.HomeStatus, error) {
-					questions++
-					if part, err := strconv.Atoi(string(ids[0])); err != nil || c.silent(part/query.MostHomeStatuses) {
-						return nil, errors.Join(err, errors.New("no answer"))
-					}
-					return nil, nil
-				}}, &lossy{})
-				for i := range parts * query.MostHomeStatuses {
-					id := workload.ID(fmt.Sprintf("%05d", i))
-					d.tracked[id] = &tracked{key: key, record: placedIn("west", workload.Running)}
-				}
-				for began := time.Now(); time.Since(began) < time.Minute; rounds++ {
-					d.askStatuses(t.Context())
-					time.Sleep(staleAfter / 2)
-				}
-				stale := 0
-				for _, k := range d.tracked {
-					if !k.mirrored.stale.IsZero() {
-						stale++
-					}
-				}
-				if want := c.stale * query.MostHomeStatuses; stale != want || questions != rounds*c.questions {
-					t.Errorf("%d are marked, want %d; %d questions in %d rounds, want %d in each", stale, want, questions, rounds, c.questions)
-				}
-				d.marks.ShutDown()
-				d.queue.ShutDown()
-			})
-		})
 	}
 }
