@@ -63,6 +63,12 @@ func (d *decision) ask(w *Waiting, a quota.Assess, flavored *flavoredSignature, 
 	return waitsToBeShown(why, shown)
 }
 
+// putsOff reports whether this answer of ask to what the workload lacks means that ask does not know
+// yet for how many pods nodes are needed: until then no gang is evicted for their places.
+func putsOff(answer, lacks *workload.Reason) bool {
+	return answer.Kind == workload.ReasonUnknown && lacks.Kind != workload.ReasonUnknown
+}
+
 // wholeSets are all pods of the pod sets that lack places.
 func wholeSets(w *workload.Workload, lacking []workload.PodCount) (pods []workload.PodCount) {
 	for _, l := range lacking {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/admission"
+	"muster.dev/muster/pkg/decide/placement"
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
@@ -149,4 +150,37 @@ func untilSettled(s *admission.State, now time.Time) (done []string) {
 		done = append(done, fmt.Sprintf("reserves for %s at %s", r.Workload, r.Start.Sub(start)))
 	}
 	return done
+}
+
+// A gang that may ask for nodes has none evicted while it is not known for how many, also when it is
+// the queue of another gang that has no steps left.
+func TestARequestThatIsPutOffEvictsNone(t *testing.T) {
+	t.Parallel()
+	c := askingConfig(100)
+	other := c.ClusterQueues[0]
+	other.Name = "other"
+	c.ClusterQueues[0].Preemption = &quota.Preemption{WithinClusterQueue: quota.LowerPriority}
+	c.ClusterQueues = append(c.ClusterQueues, other)
+	s := askingState(t, c, nodeOf("c", 64, 4))
+	enqueueAsker(s, "x", 0, 0, setOf("workers", 1, 0, 4))
+	wantPlan(t, decide(s), "admit x")
+	s.Enqueue(admission.Waiting{Order: 1, Workload: &workload.Workload{ID: "asks", Queue: "other", Priority: 1, PodSets: spreadOver(2)}})
+	wantPlan(t, decide(s), "ask asks [{workers 2}]")
+	now := start.Add(time.Minute)
+	for _, name := range []string{"a", "b"} {
+		n := nodeOf(name, 64, 4)
+		n.Created = now
+		s.SetNode(n)
+	}
+	enqueueAsker(s, "w", 2, 9, setOf("workers", 3, 0, 4))
+	admission.LeaveSteps(s, "other", 0, now)
+	admission.LeaveSteps(s, "queue", placement.Budget, now)
+	plan := admission.Decide(s, now)
+	wantPlan(t, plan, "")
+	if why := s.Reason("w"); why == nil || why.Kind != workload.ReasonUnknown {
+		t.Errorf("it waits for %+v, want its search", why)
+	}
+	if got := untilSettled(s, plan.NextAt); !slices.Equal(got, []string{"asks for [{workers 3}] for w"}) {
+		t.Errorf("then it comes to %q", got)
+	}
 }

@@ -69,6 +69,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 			t.missed(a, flavored, clusters, why) // nothing is evicted for it, it fits
 			return false
 		}
+		lacks := why
 		if why != nil {
 			why = d.ask(w, a, flavored, clusters, why)
 		}
@@ -76,7 +77,7 @@ func (d *decision) startUnder(w *Waiting, a quota.Assess, o *flavorOptions, clus
 			return true
 		}
 		t.missed(a, flavored, clusters, why)
-		if d.isDeferred(w) {
+		if d.isDeferred(w) || putsOff(why, lacks) {
 			return false
 		}
 	} else {

@@ -20,8 +20,15 @@ func (d *decision) startWithin(w *Waiting, a quota.Assess, flavored *flavoredSig
 	if kept {
 		return false
 	}
-	if why == nil || d.ask(w, a, flavored, clusters, why) == nil {
+	if why == nil {
 		return true
+	}
+	asked := d.ask(w, a, flavored, clusters, why)
+	if asked == nil {
+		return true
+	}
+	if putsOff(asked, why) {
+		return false
 	}
 	if d.isDeferred(w) { // its turn comes when others have had theirs
 		d.deferred = d.deferred[:len(d.deferred)-1]
