@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
@@ -24,6 +25,8 @@ type nomination struct {
 	// cheaper ones.
 	choice *workload.PreemptionChoice
 	cut    bool
+	// retryAt is when its places are searched for again after that was put off.
+	retryAt time.Time
 }
 
 // nominate allocates the places and quota of a nomination.

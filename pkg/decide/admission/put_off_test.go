@@ -97,16 +97,7 @@ func putOff(now time.Time) map[string]limited {
 			wait(s, 2, "w", "a", 2, 0)
 			return s
 		}},
-		"a nomination": {"a", func(t *testing.T) *admission.State {
-			s := fourGPUs(t, gpuPolicy(t, false, gpuQueue("a", -1, lower), gpuQueue("b", -1, "")), 2, 2)
-			wait(s, 2, "w", "a", 2, 0)
-			if plan := admission.Decide(s, now.Add(-time.Minute)); len(plan.Evictions) != 1 {
-				t.Fatalf("nothing is evicted: %+v", plan)
-			}
-			s.Release("x")
-			enter(t, s, 3, "thief b 10 1")
-			return s
-		}},
+		"a nomination": {"a", func(t *testing.T) *admission.State { return nominatedForSpread(t, now) }},
 		"a request for nodes": {"queue", func(t *testing.T) *admission.State {
 			s := askingState(t, askingConfig(100), nodeOf("a", 64, 4), nodeOf("b", 64, 4))
 			decide(s)
@@ -125,6 +116,47 @@ func putOff(now time.Time) map[string]limited {
 			wait(s, 2, "w", "b", 2, time.Minute)
 			return s
 		}},
+	}
+}
+
+// nominatedForSpread returns a state in which gang w was nominated a minute ago, and whose
+// victim is gone now: a gang of another queue waits for the places, too.
+func nominatedForSpread(t *testing.T, now time.Time) *admission.State {
+	t.Helper()
+	s := fourGPUs(t, gpuPolicy(t, false, gpuQueue("a", -1, `"withinClusterQueue": "LowerPriority"`), gpuQueue("b", -1, "")), 2, 2)
+	s.Enqueue(admission.Waiting{Order: 2, Since: now, Workload: &workload.Workload{ID: "w", Queue: "a", Priority: 9, PodSets: spreadOver(2)}})
+	if plan := admission.Decide(s, now.Add(-time.Minute)); len(plan.Evictions) != 1 {
+		t.Fatalf("nothing is evicted: %+v", plan)
+	}
+	s.Release("x")
+	enter(t, s, 3, "thief b 10 1")
+	return s
+}
+
+// A nomination whose search is put off is not searched for before the queue may take a whole search:
+// decisions that come one after the other would each spend what there is by then.
+func TestANominationIsNotSearchedForBitByBit(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Hour)
+	s := nominatedForSpread(t, now)
+	admission.UseUp(s, "a", now)
+	due := admission.Decide(s, now).NextAt
+	before := s.Searched()
+	if before.Cut == 0 || !due.After(now) {
+		t.Fatalf("the search is not put off: the next decision is at %s, searched is %+v", due, before)
+	}
+	for i := range 3 {
+		now = now.Add(10 * time.Microsecond)
+		enter(t, s, 4+i, fmt.Sprintf("later-%d b 0 5", i))
+		if plan := admission.Decide(s, now); !plan.NextAt.Equal(due) {
+			t.Errorf("then the next decision is at %s, want %s", plan.NextAt, due)
+		}
+	}
+	if got := s.Searched().Cut; got != before.Cut {
+		t.Errorf("%d searches are put off meanwhile", got-before.Cut)
+	}
+	if plan := admission.Decide(s, due); len(plan.Admissions) == 0 || plan.Admissions[0].Workload != "w" {
+		t.Errorf("when it is due the plan is %+v", plan)
 	}
 }
 

@@ -32,6 +32,10 @@ func (d *decision) settleNominations() {
 		if len(n.awaits) > 0 && (overused || !n.nodesFree(s)) {
 			continue
 		}
+		if d.now.Before(n.retryAt) { // what the queue may search until then would be spent bit by bit
+			s.repeatBy(n.retryAt)
+			continue
+		}
 		d.keepForAskers(w) // beside its places, which are its own until now
 		s.withdraw(n)
 		s.addToClass(w)
@@ -40,7 +44,8 @@ func (d *decision) settleNominations() {
 		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
 			d.admit(w, n.assess, n.flavored, n.cluster, verdict.Placements)
 		case cut: // it keeps what is reserved for it until it is known whether it has places
-			s.repeatBy(d.allowedAt(w.queue))
+			n.retryAt = d.allowedAt(w.queue)
+			s.repeatBy(n.retryAt)
 			d.nominate(n)
 		case len(n.awaits) > 0 || d.extend(n):
 			d.nominate(n)
