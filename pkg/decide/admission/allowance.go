@@ -79,7 +79,7 @@ func (d *decision) refill(q *queue) *allowance {
 	a := &q.allowance
 	a.refill(d.now, d.burst(), min(searchPerSecond, allPerSecond/len(d.searching)))
 	if t := &d.trying; t.queue == q && !t.known {
-		t.known, t.full = true, a.steps >= d.burst()
+		t.known, t.full = true, min(a.steps, s.allowance.steps) >= d.burst()
 	}
 	return a
 }
@@ -87,8 +87,8 @@ func (d *decision) refill(q *queue) *allowance {
 // burst is how many steps the searches for the gangs of a queue may take at once.
 func (d *decision) burst() int { return max(searchBudget, searchBurst/len(d.searching)) }
 
-// trying is the queue of the gang that is tried, and whether it had its whole allowance before the
-// first search for that gang.
+// trying is the queue of the gang that is tried, and whether it had its whole allowance, of that of
+// all queues, too, before the first search for that gang.
 type trying struct {
 	queue       *queue
 	known, full bool
@@ -175,9 +175,18 @@ func (d *decision) retryWhenFull(class *equivalenceClass) bool {
 	if d.trying.known && d.trying.full {
 		return false
 	}
-	class.retryBy(d.refill(class.queue).until(d.burst()))
+	class.retryBy(d.fullAt(class.queue))
 	class.cut = true
 	return true
+}
+
+// fullAt is when a queue has its whole allowance again, and all queues together have as much.
+func (d *decision) fullAt(q *queue) time.Time {
+	until := d.refill(q).until(d.burst())
+	if all := d.state.allowance.until(d.burst()); all.After(until) {
+		until = all
+	}
+	return until
 }
 
 // repeatBy has reservations and nominations looked at again at that time, without any event.

@@ -141,6 +141,11 @@ func LeaveSteps(s *State, queue string, steps int, now time.Time) {
 	s.queue(queue).allowance = allowance{steps: steps, perSecond: searchPerSecond, at: now}
 }
 
+// LeaveAllSteps leaves all queues together that many steps to search for at that time.
+func LeaveAllSteps(s *State, steps int, now time.Time) {
+	s.allowance = allowance{steps: steps, perSecond: allPerSecond, at: now}
+}
+
 // CandidatesFor returns how many gangs a waiting workload of a queue may evict.
 func CandidatesFor(s *State, queue string, priority int32, now time.Time) int {
 	d := &decision{state: s, now: now}

@@ -42,27 +42,32 @@ func TestWhatIsPutOffComesToTheSame(t *testing.T) {
 	t.Parallel()
 	now := start.Add(time.Hour)
 	for name, c := range putOff(now) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want := untilSettled(c.of(t), now)
-			cut := 0 // with how many steps left a search is put off
-			for steps := range 400 {
-				s := c.of(t)
-				before := s.Searched().Cut
-				admission.LeaveSteps(s, c.queue, steps, now)
-				if got := untilSettled(s, now); !slices.Equal(got, want) {
-					t.Fatalf("with %d steps left it comes to %q, want %q", steps, got, want)
-				}
-				if s.Searched().Cut > before {
-					cut++
-				}
-			}
-			if cut == 0 || cut == 400 {
-				t.Errorf("a search is put off with %d of 400 numbers of steps, want some", cut)
-			}
-			t.Logf("it comes to %q; a search is put off with fewer than %d steps", want, cut)
-		})
+		comesToTheSame(t, name, c, now, func(s *admission.State, steps int) { admission.LeaveSteps(s, c.queue, steps, now) })
+		comesToTheSame(t, name+", of all queues", c, now, func(s *admission.State, steps int) { admission.LeaveAllSteps(s, steps, now) })
 	}
+}
+
+func comesToTheSame(t *testing.T, name string, c limited, now time.Time, leave func(s *admission.State, steps int)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		want := untilSettled(c.of(t), now)
+		cut := 0 // with how many steps left a search is put off
+		for steps := range 400 {
+			s := c.of(t)
+			before := s.Searched().Cut
+			leave(s, steps)
+			if got := untilSettled(s, now); !slices.Equal(got, want) {
+				t.Fatalf("with %d steps left it comes to %q, want %q", steps, got, want)
+			}
+			if s.Searched().Cut > before {
+				cut++
+			}
+		}
+		if cut == 0 || cut == 400 {
+			t.Errorf("a search is put off with %d of 400 numbers of steps, want some", cut)
+		}
+		t.Logf("it comes to %q; a search is put off with fewer than %d steps", want, cut)
+	})
 }
 
 // limited is a state in which the steps of a queue are limited.
