@@ -165,6 +165,29 @@ func TestANominationIsNotSearchedForBitByBit(t *testing.T) {
 	}
 }
 
+// A reservation takes several searches: what was put off for want of steps is repeated when the queue
+// has its whole allowance again, and not each second with what a second gives.
+func TestAReservationIsPutOffUntilTheAllowanceIsWhole(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Hour)
+	putOffAlone := 0
+	for steps := 1; steps < 40; steps++ { // without any that for the gang is put off, too
+		s := putOff(now)["the reservation of a head"].of(t)
+		admission.LeaveSteps(s, "h", steps, now)
+		plan := admission.Decide(s, now)
+		if s.Searched().Cut == 0 || s.Reason("w").Kind == workload.ReasonUnknown {
+			continue
+		}
+		putOffAlone++
+		if want := now.Add(4 * time.Second); plan.NextAt.Before(want) {
+			t.Errorf("with %d steps left the next decision is at %s, want %s or later", steps, plan.NextAt, want)
+		}
+	}
+	if putOffAlone == 0 {
+		t.Error("no reservation is put off")
+	}
+}
+
 // untilSettled returns what decisions do until none is due within some seconds.
 func untilSettled(s *admission.State, now time.Time) (done []string) {
 	for end := now.Add(15 * time.Second); !now.After(end); {

@@ -140,8 +140,8 @@ func (d *decision) reserve(w *Waiting, old *headReservation) {
 		made = best
 	} else {
 		made.keptClear = time.Time{}
-		if s.searched.Cut > cutBefore { // it may have one
-			s.repeatBy(d.allowedAt(w.queue))
+		if s.searched.Cut > cutBefore && w.queue.head() == w { // it may have one; those after it leave it the steps
+			s.repeatBy(d.fullAt(w.queue))
 		}
 	}
 	if old != nil && made.sameAs(old) {
