@@ -16,7 +16,7 @@ func (d *decision) assess(w *Waiting, o *flavorOptions) []quota.Assess {
 	}
 	for i := range assessed {
 		a := &assessed[i]
-		if a.Mode != quota.Preempting {
+		if a.Mode != quota.Preempting || d.state.flavorConflict(w, *a) != nil { // it is not tried
 			continue
 		}
 		if n, list := d.victimsFor(w, *a, o.flavoredFor(*a)); n != nil {
