@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"muster.dev/muster/pkg/decide/placement"
+	"muster.dev/muster/pkg/decide/quota"
 	"muster.dev/muster/pkg/spec/workload"
 )
 
@@ -92,6 +93,14 @@ func (d *decision) burst() int { return max(searchBudget, searchBurst/len(d.sear
 type trying struct {
 	queue       *queue
 	known, full bool
+	// rooms are the victims that assess has found, by assignment.
+	rooms map[*quota.Assignment]foundRoom
+}
+
+// foundRoom is what victimsFor returns: a nil nomination for no victims.
+type foundRoom struct {
+	nomination *nomination
+	victims    []candidate
 }
 
 // Searched counts exact searches since the state was made.

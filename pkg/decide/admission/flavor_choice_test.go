@@ -13,7 +13,7 @@ import (
 
 // twoFlavors has queue a, whose first flavor its own gang x and the more important gang z of queue b
 // have, and whose second one gang y of queue b borrows.
-func twoFlavors(t *testing.T) *admission.State {
+func twoFlavors(t *testing.T, whenCanPreempt string) *admission.State {
 	t.Helper()
 	flavor := func(name string, nominal int) string {
 		return fmt.Sprintf(`{"name": %q, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": %d}]}`, name, nominal)
@@ -23,8 +23,8 @@ func twoFlavors(t *testing.T) *admission.State {
 			"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [%s]}]%s}`, name, flavors, more)
 	}
 	text := fmt.Sprintf(`{"resourceFlavors": [{"name": "first"}, {"name": "second"}], "clusterQueues": [%s, %s]}`,
-		queue("a", flavor("first", 8)+","+flavor("second", 4), `, "flavorFungibility": {"whenCanPreempt": "TryNextFlavor"},
-			"preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"}`),
+		queue("a", flavor("first", 8)+","+flavor("second", 4), fmt.Sprintf(`, "flavorFungibility": {"whenCanPreempt": %q, "whenCanBorrow": "TryNextFlavor"},
+			"preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"}`, whenCanPreempt)),
 		queue("b", flavor("first", 0)+","+flavor("second", 0), ""))
 	var c quota.Config
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -51,7 +51,7 @@ func TestAnUndecidedFlavorEvictsNoneOfTheOwnQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := twoFlavors(t)
+			s := twoFlavors(t, "TryNextFlavor")
 			s.Enqueue(admission.Waiting{Order: 3, Workload: &workload.Workload{ID: "w", Queue: "a", Priority: 9, PodSets: []workload.PodSet{set}}})
 			now := start.Add(time.Minute)
 			admission.LeaveSteps(s, "a", 1, now) // for one search for victims
@@ -66,5 +66,25 @@ func TestAnUndecidedFlavorEvictsNoneOfTheOwnQueue(t *testing.T) {
 				t.Errorf("when it may be searched again it %s, want evicts y", got)
 			}
 		})
+	}
+}
+
+// Where the order of the flavors depends on what is evicted in them, the searches that tell the order
+// are not made again for the evictions: steps for them are enough, about 30 and 20.
+func TestVictimsThatTellTheOrderAreSearchedForOnce(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Minute)
+	decideWith := func(leave func(s *admission.State)) string {
+		s := twoFlavors(t, "MayStopSearch")
+		s.Enqueue(admission.Waiting{Order: 3, Workload: &workload.Workload{ID: "w", Queue: "a", Priority: 9, PodSets: []workload.PodSet{setOf("workers", 4, 0, 1)}}})
+		leave(s)
+		return answerTo(t, s, "w", admission.Decide(s, now))
+	}
+	want := decideWith(func(*admission.State) {})
+	if want != "evicts x" && want != "evicts y" {
+		t.Fatalf("with the whole allowance it %s", want)
+	}
+	if got := decideWith(func(s *admission.State) { admission.LeaveSteps(s, "a", 50, now) }); got != want {
+		t.Errorf("with steps for the two searches it %s, want %s", got, want)
 	}
 }

@@ -51,6 +51,7 @@ func (d *decision) noteReplanned(r *headReservation) {
 		}
 	}
 	d.effects.reservationsReplanned = true
+	d.trying.rooms = nil // no eviction is to delay a head
 }
 
 // noteReplannedTogether is noteReplanned of reservations that were made around each other.
@@ -61,4 +62,5 @@ func (d *decision) noteReplannedTogether(replanned []*headReservation) {
 		}
 	}
 	d.effects.reservationsReplanned = true
+	d.trying.rooms = nil // no eviction is to delay a head
 }

@@ -19,12 +19,34 @@ func (d *decision) assess(w *Waiting, o *flavorOptions) []quota.Assess {
 		if a.Mode != quota.Preempting || d.state.flavorConflict(w, *a) != nil { // it is not tried
 			continue
 		}
-		if n, list := d.victimsFor(w, *a, o.flavoredFor(*a)); n != nil {
+		cutBefore := d.state.searched.Cut
+		n, list := d.victimsFor(w, *a, o.flavoredFor(*a))
+		if n != nil {
 			a.Level, a.Own = d.levelAfter(n, list), takesOwn(list)
+		}
+		if d.state.searched.Cut == cutBefore {
+			if d.trying.rooms == nil {
+				d.trying.rooms = map[*quota.Assignment]foundRoom{}
+			}
+			d.trying.rooms[a.Assignment] = foundRoom{n, list}
 		}
 	}
 	w.queue.quota.SortAgain(assessed, o.assignments)
 	return assessed
+}
+
+// assessedVictims is victimsFor without another search where assess has made it. While a search of
+// the workload is put off nothing is evicted by what was found before it, and with quota that was
+// taken back fewer may have to go.
+func (d *decision) assessedVictims(w *Waiting, a quota.Assess, flavored *flavoredSignature) (*nomination, []candidate) {
+	room, known := d.trying.rooms[a.Assignment]
+	if !known || a.Mode != quota.Preempting || w.class.cut {
+		return d.victimsFor(w, a, flavored)
+	}
+	if room.nomination != nil {
+		room.nomination.assess = a
+	}
+	return room.nomination, room.victims
 }
 
 // mayDependOnEvictions reports whether the order of the flavors may be another one with what is

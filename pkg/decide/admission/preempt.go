@@ -77,7 +77,7 @@ type victims struct {
 // they free. It reports whether it did. Gangs that are being torn down count as gone;
 // if that is enough, it evicts none.
 func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignature) bool {
-	n, list := d.victimsFor(w, a, flavored)
+	n, list := d.assessedVictims(w, a, flavored)
 	if n == nil {
 		return false
 	}

@@ -46,7 +46,7 @@ func (s *sized) takesOwnQuota() bool {
 // roomBy returns how the workload can start under an assignment after evictions, nil when it
 // cannot.
 func (d *decision) roomBy(w *Waiting, a quota.Assess, flavored *flavoredSignature) *sized {
-	n, list := d.victimsFor(w, a, flavored)
+	n, list := d.assessedVictims(w, a, flavored)
 	if n == nil {
 		return nil
 	}
