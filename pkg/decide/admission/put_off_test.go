@@ -103,6 +103,16 @@ func putOff(now time.Time) map[string]limited {
 			return s
 		}},
 		"a nomination": {"a", func(t *testing.T) *admission.State { return nominatedForSpread(t, now) }},
+		"a nomination that waits for others": {"a", func(t *testing.T) *admission.State {
+			s := nominatedForSpread(t, now)
+			s.SetNode(nodeOf("node-2", 64, 4))
+			s.Start(admission.Started{
+				Workload: &workload.Workload{ID: "y", Queue: "b", PodSets: []workload.PodSet{setOf("workers", 1, 0, 4)}}, Order: 4, Cluster: "c", Terminating: true, Admitted: start,
+				Placements: []workload.Placement{{PodSet: "workers", Node: "node-2", Pods: 1}},
+			})
+			s.RemoveNode(admission.NodeKey{Cluster: "c", Name: "node-0"})
+			return s
+		}},
 		"a request for nodes": {"queue", func(t *testing.T) *admission.State {
 			s := askingState(t, askingConfig(100), nodeOf("a", 64, 4), nodeOf("b", 64, 4))
 			decide(s)

@@ -40,14 +40,18 @@ func (d *decision) settleNominations() {
 		s.withdraw(n)
 		s.addToClass(w)
 		verdict, cut := d.solveSparing(w.queue, w, n.cluster, n.flavored.w)
+		fits, waits := verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges), len(n.awaits) > 0
+		if !fits && !cut && !waits {
+			waits, cut = d.extend(n)
+		}
 		switch {
-		case verdict.Outcome == placement.Fits && w.queue.quota.Fits(n.assess.Charges):
+		case fits:
 			d.admit(w, n.assess, n.flavored, n.cluster, verdict.Placements)
 		case cut: // it keeps what is reserved for it until it is known whether it has places
 			n.retryAt = d.allowedAt(w.queue)
 			s.repeatBy(n.retryAt)
 			d.nominate(n)
-		case len(n.awaits) > 0 || d.extend(n):
+		case waits:
 			d.nominate(n)
 		default: // it may be behind others, so no decision would report it
 			d.dropKept(n.cluster)
@@ -58,13 +62,14 @@ func (d *decision) settleNominations() {
 }
 
 // extend has a nomination wait for all gangs that are being torn down, and reports
-// whether that is enough.
-func (d *decision) extend(n *nomination) bool {
+// whether that is enough. cut: it is not known, because an allowance is used up. Without such gangs
+// the search would be the one that there was.
+func (d *decision) extend(n *nomination) (enough, cut bool) {
 	p := &preemption{d: d, w: n.waiting, charges: n.assess.Charges, flavored: n.flavored, cluster: n.cluster, terminating: d.terminating(), payer: n.waiting.queue}
 	found := p.search(nil)
 	if found == nil {
-		return false
+		return false, p.short && len(p.terminating) > 0
 	}
 	n.awaits, n.places = p.terminating, found.places
-	return true
+	return true, false
 }
