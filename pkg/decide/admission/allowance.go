@@ -160,8 +160,10 @@ func (d *decision) maySearch(w *Waiting) bool {
 	if d.refill(w.queue).steps > 0 && d.state.allowance.steps > 0 {
 		return true
 	}
-	d.retryWhenAllowed(w.class)
 	d.state.searched.Cut++
+	if !d.retryWhenFull(w.class) { // it would end like this again: what was found before counts
+		w.class.retryBy(d.allowedAt(w.class.queue))
+	}
 	return false
 }
 

@@ -44,6 +44,7 @@ func (d *decision) startSmaller(w *Waiting, clusters []string, whole *tried) boo
 		if step == 0 {
 			return false // it was tried
 		}
+		w.class.cut = false // what was put off for another size does not count for this one
 		other := d.trySize(w, d.transientOptions(w, sizedDown(w.Workload.PodSets, step, steps)), clusters, &tried{})
 		if other != nil {
 			found = other
