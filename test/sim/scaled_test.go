@@ -43,14 +43,14 @@ func TestSeedsOfPlaceholders(t *testing.T) {
 // of another one at who is shown. Such a seed has broken a promise.
 func TestASeedInWhichATurnEnded(t *testing.T) {
 	t.Parallel()
-	runMade(t, madeTurnBetween, 7292)
+	runMade(t, madeTurnBetween, 7552)
 }
 
 // TestNodesAreAskedForInAClusterThatLies: another cluster lies that it has no nodes, so that gangs ask
 // there. Nothing comes of it, and they ask in their own again.
 func TestNodesAreAskedForInAClusterThatLies(t *testing.T) {
 	t.Parallel()
-	runMade(t, madeElsewhere, 6058, 6578, 7076)
+	runMade(t, madeElsewhere, 6036, 6058, 7076)
 }
 
 // runMade runs seeds, and holds each to something that comes about there.
