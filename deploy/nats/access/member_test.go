@@ -161,7 +161,7 @@ func usesIn(file *ast.File, uses map[string]bool) {
 	})
 }
 
-// clientsIn returns the names of the variables that are made by query.NewClient.
+// clientsIn returns the names of the variables that are made by query.NewClient, patient or not.
 func clientsIn(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -173,7 +173,14 @@ func clientsIn(file *ast.File) map[string]bool {
 		if !is {
 			return true
 		}
-		if made, is := call.Fun.(*ast.SelectorExpr); is && made.Sel.Name == "NewClient" && lastName(made.X) == "query" {
+		made, is := call.Fun.(*ast.SelectorExpr)
+		if !is {
+			return true
+		}
+		if inner, chained := made.X.(*ast.CallExpr); chained && made.Sel.Name == "Patient" {
+			made, is = inner.Fun.(*ast.SelectorExpr)
+		}
+		if is && made.Sel.Name == "NewClient" && lastName(made.X) == "query" {
 			names[lastName(assigned.Lhs[0])] = true
 		}
 		return true
