@@ -35,20 +35,6 @@ func (d *decision) assess(w *Waiting, o *flavorOptions) []quota.Assess {
 	return assessed
 }
 
-// assessedVictims is victimsFor without another search where assess has made it. While a search of
-// the workload is put off nothing is evicted by what was found before it, and with quota that was
-// taken back fewer may have to go.
-func (d *decision) assessedVictims(w *Waiting, a quota.Assess, flavored *flavoredSignature) (*nomination, []candidate) {
-	room, known := d.trying.rooms[a.Assignment]
-	if !known || a.Mode != quota.Preempting || w.class.cut {
-		return d.victimsFor(w, a, flavored)
-	}
-	if room.nomination != nil {
-		room.nomination.assess = a
-	}
-	return room.nomination, room.victims
-}
-
 // mayDependOnEvictions reports whether the order of the flavors may be another one with what is
 // evicted in them.
 func (w *Waiting) mayDependOnEvictions(assessed []quota.Assess) bool {

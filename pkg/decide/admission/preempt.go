@@ -85,6 +85,20 @@ func (d *decision) preempt(w *Waiting, a quota.Assess, flavored *flavoredSignatu
 	return true
 }
 
+// assessedVictims is victimsFor without another search where assess has made it. While a search of
+// the workload is put off nothing is evicted by what was found before it, and with quota that was
+// taken back fewer may have to go.
+func (d *decision) assessedVictims(w *Waiting, a quota.Assess, flavored *flavoredSignature) (*nomination, []candidate) {
+	room, known := d.trying.rooms[a.Assignment]
+	if !known || a.Mode != quota.Preempting || w.class.cut {
+		return d.victimsFor(w, a, flavored)
+	}
+	if room.nomination != nil {
+		room.nomination.assess = a
+	}
+	return room.nomination, room.victims
+}
+
 // evictUnder evicts the victims of a workload under an assignment, or first puts it to the checks
 // of that.
 func (d *decision) evictUnder(w *Waiting, a quota.Assess, n *nomination, list []candidate) {
