@@ -119,7 +119,7 @@ func TestAStatusThatIsRefusedIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestTheEndOfARefusedStatusIsWritten: whoever waits for a job at home sees its end.
+// TestTheEndOfARefusedStatusIsWritten: one that waits for a job at home sees its end.
 func TestTheEndOfARefusedStatusIsWritten(t *testing.T) {
 	t.Parallel()
 	before := map[string]any{"jobDeploymentStatus": "Running"}
