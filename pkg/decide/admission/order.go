@@ -96,12 +96,12 @@ func before(a, b *Waiting) int {
 	return cmp.Or(cmp.Compare(b.Workload.Priority, a.Workload.Priority), cmp.Compare(a.Order, b.Order))
 }
 
-// comesBefore reports whether the workload must spare the places that are reserved for the head.
-func (head *Waiting) comesBefore(w *Waiting) bool {
-	if head.queue == w.queue {
-		return w.queue.headOrder(head, w) < 0
+// comesBefore reports whether another workload must spare the places that are reserved for this one.
+func (w *Waiting) comesBefore(other *Waiting) bool {
+	if w.queue == other.queue {
+		return other.queue.headOrder(w, other) < 0
 	}
-	return before(head, w) < 0
+	return before(w, other) < 0
 }
 
 // byRunTime orders by priority; then come workloads whose patience is over, by
