@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"muster.dev/muster/pkg/bus"
 	"muster.dev/muster/pkg/message/event"
 	"muster.dev/muster/pkg/spec/workload"
@@ -27,22 +25,6 @@ func (w *world) older(lost func()) {
 	}
 	owner.Path += "_older"
 	w.ownerURL, w.config.DatabaseURL = owner.String(), older
-}
-
-// purged has a stream lose its messages.
-func (w *world) purged(name string) {
-	w.t.Helper()
-	js, err := jetstream.New(w.bus.Conn())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	stream, err := js.Stream(w.ctx, name)
-	if err == nil {
-		err = stream.Purge(w.ctx)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // lostTime is what happens to the workload bad before a copy of the database is made and after
@@ -99,7 +81,7 @@ func lostTimes() map[string]lostTime {
 		"the removal of one that ended":          {run, end, "workloads", "DELETE", is("OLD.id"), "P0001", nil, ended},
 		"an answer about one that is lost": {nil, func(w *world) {
 			run(w)
-			w.purged(bus.KeptStream)
+			w.emptied(bus.KeptStream)
 		}, "outbox", "INSERT", names, "XX000", nil, nil},
 	}
 }

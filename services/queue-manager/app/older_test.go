@@ -166,7 +166,7 @@ func TestWhatCannotBeBroughtBackIsNamed(t *testing.T) {
 	w.older(func() {
 		w.submit(gangOf("lost", "default", 1))
 		w.started(lost, 1)
-		w.purged(bus.KeptStream)
+		w.emptied(bus.KeptStream)
 	})
 	w.start()
 	w.command(lost, event.Absent, 1)
