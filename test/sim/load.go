@@ -65,6 +65,8 @@ type submission struct {
 	// stored is how often NATS had lost messages when it took this one; -1 before. Who
 	// has its answer relies on it, and submits again only when NATS has lost some.
 	stored      int
+	copies      int // how many NATS has stored
+	rejected    int // how many of these were rejected
 	running     time.Time
 	run         time.Duration
 	until       time.Duration // since the beginning: it is cancelled then, whether it runs or not; zero for run

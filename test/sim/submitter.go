@@ -110,7 +110,10 @@ func (s *submitter) drive(each *submission) {
 	switch {
 	case each.final != "":
 	case !each.announced && each.stored != w.net.losses:
-		s.send(event.SubmitSubject(each.queue), each.name, each.data, func() { each.stored = w.net.losses })
+		s.send(event.SubmitSubject(each.queue), each.name, each.data, func() {
+			each.stored = w.net.losses
+			each.copies++
+		})
 	case s.countsOn(each):
 	case each.until > 0 && each.announced && w.now.Sub(w.start) >= each.until, each.until == 0 && !each.running.IsZero() && w.now.Sub(each.running) >= each.run:
 		s.cancel(each)
@@ -223,8 +226,10 @@ func (s *submitter) rejected(r *event.WorkloadRejected) {
 	switch {
 	case each == nil || s.w.disk.refused[r.Workload] == nil && !s.w.disk.mended:
 		s.w.breach("G3", "%s was rejected: %s", s.nameOf(r.Workload), r.Reason.Message)
+	case each.final == rejectedPhase:
+		each.rejected++
 	case each.final == "":
-		each.final, each.why = rejectedPhase, true
+		each.final, each.why, each.rejected = rejectedPhase, true, each.rejected+1
 		s.w.narrate("%s is rejected", each.name)
 	}
 }
@@ -241,6 +246,9 @@ func (s *submitter) heard(r workload.Record) {
 	if !each.announced {
 		each.announced = true
 		s.promise(r.ID)
+	}
+	if each.final == rejectedPhase && !each.doubtful && !r.Phase.Final() && each.copies > each.rejected {
+		each.final = "" // another copy of the submission is taken in
 	}
 	each.why = each.why || r.Reason != nil && r.Reason.Kind == workload.ReasonNotStorable
 	if r.Phase == workload.Running && each.running.IsZero() {
